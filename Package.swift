@@ -1,0 +1,87 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: MIT
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// Rooms that run wherever Swift runs. A room that speaks D-Bus is Linux-only and stands in the second list.
+var products: [Product] = [
+    .library(name: "NearbyDiscoveryKit", targets: ["NearbyDiscoveryKit"]),
+    .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
+    .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
+]
+
+var targets: [Target] = [
+    .target(name: "BluetoothLE", swiftSettings: strict),
+    .target(name: "NearbyProtocol", swiftSettings: strict),
+    .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .target(
+        name: "NearbyDiscoveryKit",
+        dependencies: [
+            "NearbyProtocol",
+            "BluetoothLE",
+            .target(name: "BlueZ", condition: .when(platforms: [.linux])),
+        ],
+        swiftSettings: strict
+    ),
+    .testTarget(name: "BluetoothLETests", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .testTarget(name: "NearbyProtocolTests", dependencies: ["NearbyProtocol"], swiftSettings: strict),
+    .testTarget(name: "SimulatedRadioTests", dependencies: ["SimulatedRadio", "BluetoothLE"], swiftSettings: strict),
+    .testTarget(
+        name: "NearbyDiscoveryKitTests",
+        dependencies: ["NearbyDiscoveryKit", "NearbyProtocol", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict
+    ),
+]
+
+#if os(Linux)
+products += [
+    .library(name: "DBus", targets: ["DBus"]),
+    .library(name: "BlueZ", targets: ["BlueZ"]),
+    .executable(name: "nearby", targets: ["nearby"]),
+]
+
+targets += [
+    .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
+    .target(name: "DBus", dependencies: ["CDBus"], swiftSettings: strict),
+    .target(name: "BlueZ", dependencies: ["DBus", "BluetoothLE"], swiftSettings: strict),
+    .target(
+        name: "BlueZSimulator",
+        dependencies: ["DBus", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict
+    ),
+    .executableTarget(
+        name: "nearby",
+        dependencies: ["NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict
+    ),
+    .testTarget(name: "DBusTests", dependencies: ["DBus", "CDBus"], swiftSettings: strict),
+    .testTarget(name: "BlueZTests", dependencies: ["BlueZ", "DBus", "BluetoothLE"], swiftSettings: strict),
+    .testTarget(
+        name: "BlueZSimulatorTests",
+        dependencies: ["BlueZSimulator", "SimulatedRadio", "DBus", "BluetoothLE"],
+        swiftSettings: strict
+    ),
+    .testTarget(name: "nearbyTests", dependencies: ["nearby"], swiftSettings: strict),
+    .testTarget(
+        name: "IntegrationTests",
+        dependencies: [
+            "NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+        ],
+        swiftSettings: strict
+    ),
+]
+#endif
+
+let package = Package(
+    name: "NearbyDiscoveryKit",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: products,
+    targets: targets,
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+
+@main
+struct Nearby {
+    static func main() {}
+}
