@@ -324,7 +324,9 @@ extension ClientMachine {
         if counts.failed > 0, let lastFailure { return fail(.exchangeFailed(lastFailure)) }
         if counts.otherApp > 0 { return fail(.otherApp) }
         if counts.tooFar == counts.seen { return fail(.tooFar) }
-        return fail(.nothingChosen)
+        // Nothing that is the device's fault: the radio went, or it left before its turn came.
+        if let lastFailure { return fail(.exchangeFailed(lastFailure)) }
+        return fail(configuration.selection == .manual ? .nothingChosen : .nothingFound)
     }
 
     private mutating func fail(_ code: ClientFailure.Code) -> [ClientAction] {

@@ -80,7 +80,7 @@ package struct Rejection: Equatable, Sendable {
 /// Why a search ended without a handoff.
 package struct ClientFailure: Equatable, Sendable {
     package enum Code: Equatable, Sendable {
-        /// No device with our service was met before the deadline.
+        /// No device with our service was met before the deadline, or none stayed until its turn.
         case nothingFound
         /// Devices were met, none near enough.
         case tooFar

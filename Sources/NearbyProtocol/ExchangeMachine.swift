@@ -184,6 +184,7 @@ package struct ExchangeMachine: Sendable {
         instances.removeFirst()
         doubt = nil
         assembly.reset()
+        times.written = nil
         enter(.subscribing, at: now)
         return Step([.subscribe(attempt, instance: instances[0])])
     }

@@ -81,8 +81,6 @@ package struct HostMachine: Sendable {
             $0.unheard = nil
         }
         guard !state.isSubscribed, let unheard = state.unheard, unheard.until > now else { return actions }
-        // A newer answer that waits already is all that the device wants.
-        guard slots.queued(for: peer) == nil else { return actions }
         let again = HostAnswer(peer: peer, join: nil, bytes: unheard.bytes, content: .again)
         if slots.offer(again, at: now) == .send {
             actions += send(again, at: now)

@@ -244,6 +244,16 @@ import Testing
         }
     }
 
+    @Test func `a device lost with the radio is the radio's failure, not a missing choice`() throws {
+        var client = try ClientFixture()
+        _ = client.begin()
+        _ = client.see("a")
+        _ = client.machine.radioUnavailable(RadioUnavailability(.resetting), at: client.now)
+        _ = client.machine.radioAvailable(at: client.now)
+        #expect(
+            client.runOut().failure == ClientFailure(.exchangeFailed(.radioLost), counts: EncounterCounts(seen: 1)))
+    }
+
     @Test func `a radio that is not there at the start may come later`() throws {
         var client = try ClientFixture()
         let absent = RadioUnavailability(.absent)
