@@ -33,7 +33,7 @@ package struct HostMachine: Sendable {
             .compactMap { $0 }.min()
     }
 
-    /// How many things the machine remembers; bounded by `Limits`.
+    /// How many things the machine remembers; bounded by `ProtocolLimits`.
     package var footprint: Int {
         peers.count + admissions.pending.count + slots.queue.count
     }

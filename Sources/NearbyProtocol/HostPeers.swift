@@ -33,7 +33,7 @@ struct HostPeers: Sendable {
     /// - Parameter isBusy: devices that must stay.
     /// - Returns: false where no device can make room.
     mutating func touch(_ peer: PeerID, mtu: Int? = nil, isBusy: (PeerID) -> Bool) -> Bool {
-        if peers[peer] == nil, peers.count >= Limits.hostPeers {
+        if peers[peer] == nil, peers.count >= ProtocolLimits.hostPeers {
             let idle = peers.filter { !isBusy($0.key) }.min { $0.value.touched < $1.value.touched }
             guard let idle else { return false }
             peers[idle.key] = nil

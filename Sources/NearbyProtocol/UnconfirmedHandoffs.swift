@@ -14,7 +14,7 @@ struct UnconfirmedHandoffs: Sendable {
     var nextDeadline: Instant? { handoffs.first?.deadline }
 
     mutating func add(_ join: JoinID, _ peer: PeerID, at now: Instant) {
-        handoffs.append(Handoff(join: join, peer: peer, deadline: now + Limits.slotAtMost))
+        handoffs.append(Handoff(join: join, peer: peer, deadline: now + ProtocolLimits.slotAtMost))
     }
 
     func contains(_ peer: PeerID) -> Bool {

@@ -39,7 +39,7 @@ import Testing
         client.now += .milliseconds(100)
         #expect(client.tell(1, .written) == [.report(.phase(1, "a", .awaitingAnswer))])
         client.now += .milliseconds(100)
-        var timing = ExchangeTiming()
+        var timing = HandoffTiming()
         timing.seen = .milliseconds(100)
         timing.connected = .milliseconds(200)
         timing.resolved = .milliseconds(300)
@@ -129,7 +129,7 @@ import Testing
         self.await()
         let actions = client.notify(1, ClientFixture.reject(.denied))
         #expect(actions.failure?.code == .rejected(ClientFixture.rejection(.denied)))
-        #expect(actions.failure?.counts == EncounterCounts(seen: 1, failed: 1))
+        #expect(actions.failure?.counts == Encounters(seen: 1, failed: 1))
         #expect(actions.commands.contains(.disconnect(1)))
     }
 
