@@ -191,26 +191,23 @@ private struct ThreadStates: Equatable {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return nil }
         defer { close(file) }
-        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 4_096) { buffer in
-            let count = read(file, buffer.baseAddress, buffer.count)
+        // C's functions: this is read some thousand times a second, also in builds without optimisation.
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 4_096) { buffer in
+            guard let start = buffer.baseAddress else { return nil }
+            let count = read(file, start, buffer.count - 1)
             guard count > 0 else { return nil }
-            var isAsleep = false
-            var switches: UInt64?
-            for line in buffer[..<count].split(separator: UInt8(ascii: "\n")) {
-                if line.starts(with: "State:\tS".utf8) {
-                    isAsleep = true
-                } else if line.starts(with: "voluntary_ctxt_switches:".utf8)
-                    || line.starts(with: "nonvoluntary_ctxt_switches:".utf8)
-                {
-                    var value: UInt64 = 0
-                    for byte in line where byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9") {
-                        value = value &* 10 &+ UInt64(byte - UInt8(ascii: "0"))
-                    }
-                    switches = (switches ?? 0) &+ value
-                }
-            }
-            return switches.map { (isAsleep, $0) }
+            buffer[count] = 0
+            guard let state = strstr(start, "\nState:\t"),
+                let voluntary = number("\nvoluntary_ctxt_switches:\t", start),
+                let involuntary = number("\nnonvoluntary_ctxt_switches:\t", start)
+            else { return nil }
+            return (state[8] == CChar(bitPattern: UInt8(ascii: "S")), voluntary &+ involuntary)
         }
+    }
+
+    private static func number(_ label: String, _ text: UnsafePointer<CChar>) -> UInt64? {
+        guard let line = strstr(text, label) else { return nil }
+        return UInt64(strtoull(line + label.utf8.count, nil, 10))
     }
     #else
     static let areToldBySystem = false
