@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+
+final class ConnectionCore: Sendable {
+    func closeFromAnywhere() {}
+}
