@@ -30,15 +30,15 @@ final class Adapter: ControllerDelegate {
         self.presence = presence
         self.profile = profile
         self.controller = controller
-        address = controller.radio.address
+        address = controller.address
         timers = Timers(clock: controller.clock)
-        isPowered = controller.radio.status.state == .poweredOn
+        isPowered = controller.isPowered
     }
 
     /// Puts the adapter on the bus: InterfacesAdded.
     func appear() {
         controller.attach(self)
-        isPowered = controller.radio.status.state == .poweredOn
+        isPowered = controller.isPowered
         presence.export([adapter1, gattManager, advertising], at: path)
     }
 
@@ -142,7 +142,7 @@ final class Adapter: ControllerDelegate {
     /// Powered was set, or the radio was switched.
     func setPowered(_ powered: Bool) {
         guard powered != isPowered else { return }
-        controller.radio.setPowered(powered)
+        controller.setPowered(powered)
         powerChanged(powered)
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+internal import BluetoothLE
 internal import DBus
 
 /// org.bluez.Adapter1.

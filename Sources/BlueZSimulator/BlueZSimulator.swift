@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+internal import BluetoothLE
 public import DBus
 public import SimulatedRadio
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import DBus
+package import DBus
 
 /// Where every simulator of the process lives: one thread, as bluetoothd has one.
 ///

@@ -4,7 +4,7 @@ internal import DBus
 
 /// One interface of an object of org.bluez.
 @BlueZSimulatorActor
-protocol BusInterface: AnyObject {
+protocol BusInterface: AnyObject, Sendable {
     nonisolated var declaration: ExportedInterface { get }
 
     /// Answers a call, now or later.

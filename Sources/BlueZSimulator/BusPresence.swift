@@ -19,7 +19,7 @@ final class BusPresence {
 
     /// Exports the roots and starts to watch clients; the name comes last, so that whoever sees it finds everything.
     func open() async throws(DBusError) {
-        try onConnection { connection throws(DBusError) in try connection.exportObjectManager(at: .root) }
+        try await connection.exportObjectManager(at: .root)
         let rule = MatchRule(
             sender: "org.freedesktop.DBus", interface: "org.freedesktop.DBus", member: "NameOwnerChanged")
         ownerMatch = try await connection.addMatch(rule) { [weak self] message in
@@ -47,7 +47,8 @@ final class BusPresence {
     func export(_ parts: [any BusInterface], at path: ObjectPath) {
         guard isOpen else { return }
         // Paths and declarations are ours, so the only refusal left is a connection that is lost.
-        try? onConnection { connection throws(DBusError) in try connection.export(BusObject(parts), at: path) }
+        let object = BusObject(parts)
+        connection.assumeIsolated { try? $0.export(object, at: path) }
     }
 
     func unexport(_ path: ObjectPath) {
@@ -57,7 +58,7 @@ final class BusPresence {
 
     func emit(_ path: ObjectPath, _ interface: String, _ member: String, _ body: [DBusValue]) {
         guard isOpen else { return }
-        try? onConnection { connection throws(DBusError) in try connection.emitSignal(path, interface, member, body) }
+        connection.assumeIsolated { try? $0.emitSignal(path, interface, member, body) }
     }
 
     /// Emits PropertiesChanged for properties of an interface, each with its present value, or as invalidated if it
@@ -72,8 +73,8 @@ final class BusPresence {
         let interface = part.declaration.name
         let pairs = changed
         let gone = invalidated
-        try? onConnection { connection throws(DBusError) in
-            try connection.emitPropertiesChanged(path, interface, changed: pairs, invalidated: gone)
+        connection.assumeIsolated {
+            try? $0.emitPropertiesChanged(path, interface, changed: pairs, invalidated: gone)
         }
     }
 
@@ -109,16 +110,5 @@ final class BusPresence {
                 completion: { _ in }
             )
         }
-    }
-
-    private func onConnection<E: Error>(_ body: (isolated DBusConnection) throws(E) -> Void) throws(E) {
-        let result: Result<Void, E> = connection.assumeIsolated { connection in
-            do throws(E) {
-                return .success(try body(connection))
-            } catch {
-                return .failure(error)
-            }
-        }
-        try result.get()
     }
 }

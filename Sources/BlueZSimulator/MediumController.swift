@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 internal import BluetoothLE
+internal import DBus
 internal import SimulatedRadio
 
 /// An adapter of the simulated medium as bluetoothd's controller.
@@ -16,7 +17,7 @@ final class MediumController {
     private var applications: [UInt64: (services: [LocalService], session: SimulatedSession?)] = [:]
     private var advertisements: [UInt8: SimulatedSession] = [:]
     private var centrals: [CentralID: LinkInfo] = [:]
-    private var isPowered: Bool
+    private(set) var isPowered: Bool
     private var outgoing: Task<Void, Never>?
 
     init(radio: SimulatedRadio) {
@@ -25,6 +26,9 @@ final class MediumController {
     }
 
     var clock: any MonotonicClock { radio.clock }
+    var address: BluetoothAddress { radio.address }
+
+    func setPowered(_ powered: Bool) { radio.setPowered(powered) }
 
     /// Starts to listen to the radio. Its handler runs on any thread, so everything is handed to the loop, in order.
     func attach(_ delegate: any ControllerDelegate) {
