@@ -17,11 +17,11 @@ public import SimulatedRadio
 /// daemon and the adapters' power is told here.
 @BlueZSimulatorActor
 public final class BlueZSimulator {
-    public let medium: SimulatedMedium
-    public let bus: BusAddress
-    public let profile: BehaviourProfile
+    public nonisolated let medium: SimulatedMedium
+    public nonisolated let bus: BusAddress
+    public nonisolated let profile: BehaviourProfile
     /// The adapters' radios, by name (`hci0`, `hci1`, …): for the medium's switches, such as the RSSI of a pair.
-    public let radios: [String: SimulatedRadio]
+    public nonisolated let radios: [String: SimulatedRadio]
 
     private let order: [String]
     private var plugged: Set<String>
