@@ -80,7 +80,7 @@ final class HostApp: Sendable {
         characteristic overrides: [String: DBusValue?] = [:],
         advertisement advertised: [String: DBusValue?] = [:]
     ) async throws {
-        connection = try await DBusConnection.open(bus.busAddress)
+        connection = try await patiently { try await DBusConnection.open(bus.busAddress) }
         manager = adapter
         var properties: [String: DBusValue] = [
             "UUID": .string(Fixture.message.longDescription), "Service": .objectPath(Self.servicePath),
