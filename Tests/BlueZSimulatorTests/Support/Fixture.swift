@@ -78,17 +78,7 @@ final class Client: Sendable {
         timeout: Duration = .seconds(10)
     ) async throws -> [DBusValue] {
         let name = interface.contains(".") ? interface : "org.bluez." + interface
-        let result = await answer(DBusCall("org.bluez", path, name, member, body, timeout: timeout))
-        if case .failure(let error) = result, error.code == .timedOut {
-            Issue.record("no answer to \(member) at \(path)")
-        }
-        return try result.get()
-    }
-
-    private func answer(_ call: DBusCall) async -> Result<[DBusValue], DBusError> {
-        await withCheckedContinuation { continuation in
-            connection.send(call: call) { continuation.resume(returning: $0) }
-        }
+        return try await connection.call("org.bluez", path, name, member, body, timeout: timeout)
     }
 
     func adapter(_ member: String, _ body: [DBusValue] = []) async throws {
