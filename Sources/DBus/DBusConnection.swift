@@ -270,7 +270,7 @@ public actor DBusConnection {
         guard Names.isBusName(name) else { throw DBusError(.invalidArgument, "not a valid bus name: \(name)") }
         do throws(DBusError) {
             return try await callBus("GetNameOwner", [.string(name)], returning: "s").first?.asString
-        } catch where error.isServiceUnknown {
+        } catch  where error.isServiceUnknown {
             return nil
         }
     }
