@@ -66,8 +66,9 @@ public actor DBusConnection {
             let core = core
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
+                // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
                 await withCheckedContinuation { continuation in
-                    waiter.id = core.onEnd { continuation.resume(returning: $0) }
+                    waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
             } onCancel: {
                 core.loop.execute {
@@ -112,7 +113,8 @@ public actor DBusConnection {
         let core = core
         let id = core.newCallID()
         let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { core.call(call, id: id, .task($0)) }
+            // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
+            await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
         } onCancel: {
             core.loop.execute { core.cancelCall(id: id) }
         }
