@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NearbyDiscoveryKit
 import Testing
 
@@ -28,6 +29,17 @@ import Testing
     @Test(arguments: [(Int32(2), Int32(130)), (15, 143), (1, 129)])
     func signalsAreThoseOfAShell(signal: Int32, expected: Int32) {
         #expect(ExitCode(signal: signal).rawValue == expected)
+    }
+
+    @Test(arguments: ExitCode.allCases)
+    func theDocumentationListsThem(code: ExitCode) throws {
+        let root = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
+        let file = try #require(fopen(root + "/docs/cli.md", "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = fread(&bytes, 1, bytes.count, file)
+        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        #expect(text.contains("\n| \(code.rawValue) | \(code.meaning) |\n"))
     }
 
     @Test func meaningsAreDistinct() {
