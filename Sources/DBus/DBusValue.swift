@@ -27,8 +27,10 @@ public enum DBusValue: Sendable, Hashable {
     /// The type of this value.
     public var signature: Signature {
         switch self {
-        case .array(of: let element, _): return Signature(trusted: "a\(element.string)")
-        case .dictionary(key: let key, value: let value, _): return Signature(trusted: "a{\(key.string)\(value.string)}")
+        case .array(of: let element, _):
+            return Signature(trusted: "a\(element.string)")
+        case .dictionary(key: let key, value: let value, _):
+            return Signature(trusted: "a{\(key.string)\(value.string)}")
         case .structure(let members):
             return Signature(trusted: "(\(members.map { $0.signature.string }.joined()))")
         case .bytes: return .bytes
