@@ -57,7 +57,9 @@ targets += [
     ),
     .executableTarget(
         name: "nearby",
-        dependencies: ["NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+        ],
         swiftSettings: strict
     ),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CDBus"], swiftSettings: strict),

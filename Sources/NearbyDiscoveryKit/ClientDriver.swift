@@ -8,7 +8,9 @@ import NearbyProtocol
 /// One task owns it and calls `run` once, then `closeLinks`.
 final class ClientDriver {
     enum Input: Sendable {
-        case scan(ScanEvent)
+        case scan(ScanEvent, run: Int)
+        case scanStarted(Scan, run: Int)
+        case scanFailed(BluetoothError, run: Int)
         case link(AttemptID, LinkEvent)
         case adapterReady
         case chosen(PeerIdentifier)
@@ -25,8 +27,11 @@ final class ClientDriver {
     private var machine: ClientMachine
     private var timer: DeadlineTimer
     private var patience: DeadlineTimer
-    private var scan: Scan?
+    /// The scan once there is one; cancelling it calls the start off.
+    private var scanning: Task<Scan?, Never>?
     private var scanPump: Task<Void, Never>?
+    /// Counts the scans: what an earlier one still says is not heard.
+    private var scanRun = 0
     private var adapterWatch: Task<Void, Never>?
     private var wantsScan = false
     private var hasScanned = false
@@ -79,27 +84,24 @@ final class ClientDriver {
         while result == nil {
             timer.set(machine.nextDeadline)
             guard let input = await inbox.next() else { return .failure(.cancelled) }
-            await perform(await react(to: input, at: radio.clock.now))
+            await perform(react(to: input, at: radio.clock.now))
         }
         return result ?? .failure(.cancelled)
     }
 
-    private func react(to input: Input, at now: ContinuousClock.Instant) async -> [ClientAction] {
+    private func react(to input: Input, at now: ContinuousClock.Instant) -> [ClientAction] {
         switch input {
-        case .scan(.discovered(let discovery)):
-            candidates.heard(discovery)
-            return machine.sighted(PeerID(discovery.peer.rawValue), rssi: discovery.rssi, at: now)
-        case .scan(.gone(let peer)):
-            return machine.gone(PeerID(peer.rawValue), at: now)
-        case .scan(.paused(let error)):
-            return unavailable(error, at: now)
-        case .scan(.resumed):
-            return available(at: now)
+        case .scan(let event, let run):
+            return run == scanRun ? react(to: event, at: now) : []
+        case .scanStarted(let scan, let run):
+            return run == scanRun ? started(scan, at: now) : []
+        case .scanFailed(let error, let run):
+            return run == scanRun ? failedToScan(error, at: now) : []
         case .link(let attempt, let event):
             guard let input = links.take(event, of: attempt) else { return [] }
             return machine.exchange(input, attempt, at: now)
         case .adapterReady:
-            if wantsScan { await startScan() }
+            if wantsScan { startScan() }
             return []
         case .chosen(let peer):
             return machine.chosen(PeerID(peer.rawValue), at: now)
@@ -120,7 +122,7 @@ final class ClientDriver {
             switch action {
             case .startScan:
                 wantsScan = true
-                await startScan()
+                startScan()
             case .stopScan:
                 wantsScan = false
                 await stopScan()
@@ -153,37 +155,65 @@ final class ClientDriver {
 
     // MARK: Scanning
 
-    private func startScan() async {
-        guard scan == nil else { return }
-        let filter = ScanFilter(services: [ServiceUUIDs.service])
-        do throws(BluetoothError) {
-            let scan = try await radio.scan(for: filter)
-            self.scan = scan
-            hasScanned = true
-            patience.set(nil)
-            scanPump = Task { [inbox] in
-                for await event in scan.events { await inbox.send(.scan(event)) }
+    private func startScan() {
+        guard scanning == nil else { return }
+        scanRun += 1
+        scanning = Task { [radio, inbox, run = scanRun] in
+            do throws(BluetoothError) {
+                let scan = try await radio.scan(for: ScanFilter(services: [ServiceUUIDs.service]))
+                inbox.post(.scanStarted(scan, run: run))
+                return scan
+            } catch {
+                inbox.post(.scanFailed(error, run: run))
+                return nil
             }
-            hub.send(.scanning)
-            if unavailability != nil { await perform(available(at: radio.clock.now)) }
-        } catch {
-            guard error.code != .cancelled else { return }
-            guard error.isUnavailability else {
-                result = .failure(NearbyError(error))
-                return
-            }
-            await perform(unavailable(error, at: radio.clock.now))
-            watchAdapter()
         }
     }
 
+    /// Returns when the radio has been told: connecting can depend on it (BlueZ, see `docs/bluez.md`, rule 20).
     private func stopScan() async {
-        guard let scan else { return }
-        self.scan = nil
+        guard let scanning else { return }
+        self.scanning = nil
+        scanRun += 1
         scanPump?.cancel()
         scanPump = nil
+        scanning.cancel()
         // A task of its own: this one may be cancelled, and the radio must be told all the same.
-        await Task { await scan.stop() }.value
+        await Task { await scanning.value?.stop() }.value
+    }
+
+    private func started(_ scan: Scan, at now: ContinuousClock.Instant) -> [ClientAction] {
+        hasScanned = true
+        patience.set(nil)
+        scanPump = Task { [inbox, run = scanRun] in
+            for await event in scan.events { await inbox.send(.scan(event, run: run)) }
+        }
+        hub.send(.scanning)
+        return unavailability == nil ? [] : available(at: now)
+    }
+
+    private func failedToScan(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {
+        scanning = nil
+        guard error.isUnavailability else {
+            result = .failure(NearbyError(error))
+            return []
+        }
+        watchAdapter()
+        return unavailable(error, at: now)
+    }
+
+    private func react(to event: ScanEvent, at now: ContinuousClock.Instant) -> [ClientAction] {
+        switch event {
+        case .discovered(let discovery):
+            candidates.heard(discovery)
+            return machine.sighted(PeerID(discovery.peer.rawValue), rssi: discovery.rssi, at: now)
+        case .gone(let peer):
+            return machine.gone(PeerID(peer.rawValue), at: now)
+        case .paused(let error):
+            return unavailable(error, at: now)
+        case .resumed:
+            return available(at: now)
+        }
     }
 
     private func unavailable(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {
