@@ -63,13 +63,13 @@ public actor DBusConnection {
     public var closed: DBusError {
         get async {
             if let ended = core.ended { return ended }
-            let core = core
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
+                // By way of `self`, for the reason that `call` gives.
                 await withCheckedContinuation { continuation in
-                    waiter.id = core.onEnd { continuation.resume(returning: $0) }
+                    waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
-            } onCancel: {
+            } onCancel: { [core] in
                 core.loop.execute {
                     guard let id = waiter.id else { return }
                     core.removeEndHandler(id, calling: DBusError(.cancelled, "the wait was cancelled"))
@@ -109,11 +109,11 @@ public actor DBusConnection {
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
         guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
-        let core = core
         let id = core.newCallID()
         let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { core.call(call, id: id, .task($0)) }
-        } onCancel: {
+            // By way of `self`: an async closure that captures no isolated value runs on the global executor.
+            await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
+        } onCancel: { [core] in
             core.loop.execute { core.cancelCall(id: id) }
         }
         return try result.get()
