@@ -89,6 +89,7 @@ def run(arguments, prefix=(), **options):
 BUS_CONFIGURATION = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
  "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
+  <type>session</type>
   <listen>unix:path={directory}/bus</listen>
   <auth>EXTERNAL</auth>
   <policy context="default">

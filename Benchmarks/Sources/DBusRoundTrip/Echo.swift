@@ -6,10 +6,10 @@ import DBus
 struct Echo: Sendable {
     struct Mismatch: Error {}
 
-    private static let text = "/org/bluez/hci0/dev_00_11_22_33_44_55"
-    private static let bytes: [UInt8] = [1, 2, 3, 4, 5] + Array(repeating: 0, count: 15)
+    static let text = "/org/bluez/hci0/dev_00_11_22_33_44_55"
+    static let bytes: [UInt8] = [1, 2, 3, 4, 5] + Array(repeating: 0, count: 15)
 
-    private let path: ObjectPath
+    let path: ObjectPath
 
     init() throws {
         guard let path = ObjectPath(validating: "/org/example/Echo") else { throw Mismatch() }

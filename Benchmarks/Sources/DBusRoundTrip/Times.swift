@@ -38,7 +38,7 @@ struct Times {
 
     private static func voluntarySwitches() -> Int {
         var usage = rusage()
-        getrusage(RUSAGE_SELF, &usage)
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
         return usage.ru_nvcsw
     }
 }
