@@ -112,7 +112,9 @@ public actor DBusConnection {
         let id = core.newCallID()
         let result = await withTaskCancellationHandler {
             // By way of `self`: an async closure that captures no isolated value runs on the global executor.
-            await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
+            await withTaskExecutorPreference(loop) {
+                await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
+            }
         } onCancel: { [core] in
             core.loop.execute { core.cancelCall(id: id) }
         }

@@ -214,12 +214,13 @@ final class LoopCore: @unchecked Sendable {
             guard !end else { return false }
             guard !batch.isEmpty else { return true }
             let owner = self.owner
-            let executor = owner?.asUnownedSerialExecutor()
+            let serial = owner?.asUnownedSerialExecutor()
+            let task = owner?.asUnownedTaskExecutor()
             for work in batch {
                 switch work {
                 case .job(let job):
                     // A job belongs to an actor, and that keeps the loop alive.
-                    if let executor { job.runSynchronously(on: executor) }
+                    if let serial, let task { job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
                 case .body(let body):
                     body()
                 }
