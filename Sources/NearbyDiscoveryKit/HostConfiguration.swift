@@ -53,7 +53,7 @@ public struct JoinRequest: Sendable, Hashable {
 
     public init(client: PeerIdentifier, sessionId: String? = nil, payload: NearbyPayload? = nil) {
         self.client = client
-        self.sessionId = sessionId ?? UUID().uuidString.lowercased()
+        self.sessionId = sessionId
         self.payload = payload
     }
 }
