@@ -65,7 +65,7 @@ public actor DBusConnection {
             if let ended = core.ended { return ended }
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
-                // By way of `self`, for the reason that `call` gives.
+                // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
                 await withCheckedContinuation { continuation in
                     waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
@@ -111,11 +111,13 @@ public actor DBusConnection {
         guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
         let id = core.newCallID()
         let result = await withTaskCancellationHandler {
-            // By way of `self`: an async closure that captures no isolated value runs on the global executor.
+            // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
+            // The preference: a continuation resumes on the global executor, and only there hops to the actor. With it
+            // the task goes on in the turn of the loop that has read the answer, and wakes no other thread.
             await withTaskExecutorPreference(loop) {
                 await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
             }
-        } onCancel: { [core] in
+        } onCancel: {
             core.loop.execute { core.cancelCall(id: id) }
         }
         return try result.get()
