@@ -21,9 +21,11 @@ let package = Package(
             swiftSettings: strict
         ),
         .executableTarget(name: "EmptyAsync", swiftSettings: strict),
+        .systemLibrary(name: "CMalloc"),
         .executableTarget(
             name: "Joins",
             dependencies: [
+                "CMalloc",
                 .product(name: "NearbyDiscoveryKit", package: "NearbyDiscoveryKit"),
                 .product(name: "SimulatedRadio", package: "NearbyDiscoveryKit"),
             ],

@@ -117,7 +117,7 @@ public actor DBusConnection {
             await withTaskExecutorPreference(loop) {
                 await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
             }
-        } onCancel: {
+        } onCancel: { [core] in
             core.loop.execute { core.cancelCall(id: id) }
         }
         return try result.get()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import CMalloc
 import Glibc
 
 /// What was measured over a hundred joins.
@@ -30,7 +31,7 @@ struct Memory {
 
     static func now() -> Memory {
         let usage = mallinfo2()
-        return Memory(resident: residentPages() * pageSize() / 1024, heap: (usage.uordblks + usage.hblkhd) / 1024)
+        return Memory(resident: residentPages() * pageSize() / 1024, heap: Int(usage.uordblks + usage.hblkhd) / 1024)
     }
 
     private static func pageSize() -> Int { sysconf(Int32(_SC_PAGESIZE)) }
