@@ -82,7 +82,8 @@ struct AdapterChoice: Sendable, Hashable {
             )
         }
         guard adapters.isEmpty else {
-            return BluetoothError(.adapterNotFound, "no adapter here does Bluetooth LE", advice: "Plug in one that does.")
+            return BluetoothError(
+                .adapterNotFound, "no adapter here does Bluetooth LE", advice: "Plug in one that does.")
         }
         return BluetoothError(
             .adapterNotFound,

@@ -10,7 +10,9 @@ extension RadioCore {
         return view.attMTU(of: link.path)
     }
 
-    func discoverServices(_ id: UInt64, awaiting awaited: BluetoothUUID?) async throws(BluetoothError) -> [RemoteService] {
+    func discoverServices(_ id: UInt64, awaiting awaited: BluetoothUUID?) async throws(BluetoothError)
+        -> [RemoteService]
+    {
         let link = try liveLink(id)
         if view.devices[link.path]?.servicesResolved != true {
             let waiter = newID()
@@ -83,7 +85,8 @@ extension RadioCore {
     }
 
     /// Waits for its turn on the characteristic.
-    private func begin(_ id: UInt64, _ characteristic: RemoteCharacteristic) async throws(BluetoothError) -> ObjectPath {
+    private func begin(_ id: UInt64, _ characteristic: RemoteCharacteristic) async throws(BluetoothError) -> ObjectPath
+    {
         let (link, path, use) = try use(id, characteristic)
         guard use.isBusy else {
             use.isBusy = true
@@ -114,7 +117,8 @@ extension RadioCore {
     }
 
     /// Reads or writes. The turn is given on when bluetoothd has answered, even if nobody waits for it any more.
-    private func perform(_ id: UInt64, _ path: ObjectPath, _ call: DBusCall) async throws(BluetoothError) -> [DBusValue] {
+    private func perform(_ id: UInt64, _ path: ObjectPath, _ call: DBusCall) async throws(BluetoothError) -> [DBusValue]
+    {
         guard let link = links[id] else { throw BluetoothError(.notConnected, "the link is gone") }
         let waiter = newID()
         link.operationWaiters.insert(waiter)

@@ -243,9 +243,11 @@ extension RadioCore {
     }
 
     private func unexport(_ session: Serving) {
-        let paths = session.characteristics.values.sorted().reversed() + session.services.indices.compactMap {
-            session.root.appending("service\($0)")
-        }
+        let paths =
+            session.characteristics.values.sorted().reversed()
+            + session.services.indices.compactMap {
+                session.root.appending("service\($0)")
+            }
         let (root, advertisement) = (session.root, session.advertisement)
         withConnection { connection in
             connection.unexportObjectManager(at: root)

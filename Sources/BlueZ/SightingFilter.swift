@@ -19,7 +19,8 @@ struct SightingFilter: Sendable {
     mutating func judge(_ path: ObjectPath, _ device: Device1, _ change: Device1.Change) -> Report? {
         if change.contains(.heard) {
             guard heard[path] != nil || heard.count < Limits.devices else { return nil }
-            if change.contains(.rssi) { heard[path] = .some(device.rssi) } else if heard[path] == nil { heard[path] = .some(nil) }
+            let before = heard[path] ?? nil
+            heard[path] = .some(change.contains(.rssi) ? device.rssi : before)
         } else if !change.contains(.advertisement) {
             return nil
         }

@@ -219,6 +219,8 @@ final class ClientDriver {
     private func unavailable(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {
         if unavailability != error { hub.send(.unavailable(error)) }
         unavailability = error
+        // To the machine the links are gone. BlueZ can keep one up all the same: it must not outlive the attempt.
+        _ = links.closeAll()
         return machine.radioUnavailable(RadioUnavailability(error), at: now)
     }
 

@@ -14,14 +14,14 @@ struct Admissions: Sendable {
     private var lastID: UInt64 = 0
 
     var nextDeadline: Instant? { pending.first?.deadline }
-    var isFull: Bool { pending.count >= Limits.pendingAdmissions }
+    var isFull: Bool { pending.count >= ProtocolLimits.pendingAdmissions }
 
     mutating func add(_ envelope: Envelope, bytes: [UInt8], from peer: PeerID, at now: Instant) -> JoinRequest {
         lastID += 1
         let request = JoinRequest(
             id: JoinID(lastID), peer: peer, appId: envelope.appId, sessionId: envelope.sessionId,
             payload: envelope.payload)
-        pending.append(Pending(request: request, bytes: bytes, deadline: now + Limits.admission))
+        pending.append(Pending(request: request, bytes: bytes, deadline: now + ProtocolLimits.admission))
         return request
     }
 

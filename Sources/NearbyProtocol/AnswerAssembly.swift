@@ -22,7 +22,7 @@ package enum AnswerVerdict: Equatable, Sendable {
             if envelope.type == .handoff { return isOurs ? .take(envelope) : .ignore }
             return isOurs ? .reject(envelope) : .hold(envelope)
         } catch {
-            if bytes.count <= Limits.envelopeBytes, Envelope.isPrefix(bytes) { return .incomplete }
+            if bytes.count <= ProtocolLimits.envelopeBytes, Envelope.isPrefix(bytes) { return .incomplete }
             return .malformed(error)
         }
     }
@@ -49,7 +49,7 @@ struct AnswerAssembly: Sendable, Equatable {
         }
         if verdict == .incomplete {
             bytes += notification
-            if deadline == nil { deadline = now + Limits.splitAnswer }
+            if deadline == nil { deadline = now + ProtocolLimits.splitAnswer }
         } else {
             reset()
         }

@@ -28,7 +28,7 @@ struct CandidateTable: Sendable {
     private var records: [PeerID: Record] = [:]
     private var clock: UInt64 = 0
     /// What devices that had to make room had come to.
-    private var evicted = EncounterCounts()
+    private var evicted = Encounters()
     private let gate: RSSIGate
 
     init(gate: RSSIGate) {
@@ -106,7 +106,7 @@ struct CandidateTable: Sendable {
         }.min()
     }
 
-    var counts: EncounterCounts {
+    var counts: Encounters {
         var counts = evicted
         for record in records.values { counts.add(record) }
         return counts
@@ -125,7 +125,7 @@ struct CandidateTable: Sendable {
     }
 
     private mutating func makeRoom(keeping active: PeerID?) {
-        guard records.count >= Limits.devicesSeen else { return }
+        guard records.count >= ProtocolLimits.devicesSeen else { return }
         let oldest = records.values.filter { $0.peer != active }.min { $0.touched < $1.touched }
         guard let oldest else { return }
         evicted.add(oldest)
@@ -133,7 +133,7 @@ struct CandidateTable: Sendable {
     }
 }
 
-extension EncounterCounts {
+extension Encounters {
     fileprivate mutating func add(_ record: CandidateTable.Record) {
         seen += 1
         switch record.fate {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// How a client chooses among the devices near it.
-public enum Selection: Hashable, Sendable {
+public enum HostSelection: Hashable, Sendable {
     /// The first that is near.
     case first
     /// The one with the strongest signal among those met within the time after the first near one.
@@ -19,7 +19,7 @@ package struct ClientConfiguration: Equatable, Sendable {
     package var payload: JSONObject?
     /// The RSSI in dBm, -127 to 0, from which a device is near; nil: every device is.
     package var minimumRSSI: Int?
-    package var selection: Selection
+    package var selection: HostSelection
     /// How long the whole search may take.
     package var deadline: Duration
     /// Whether the radio reports every advertisement. Where it does not, the last reading holds until the device is
@@ -28,7 +28,7 @@ package struct ClientConfiguration: Equatable, Sendable {
 
     package init(
         appId: String, sessionId: String? = nil, payload: JSONObject? = nil, minimumRSSI: Int? = nil,
-        selection: Selection = .first, deadline: Duration = Limits.clientDeadline,
+        selection: HostSelection = .first, deadline: Duration = ProtocolLimits.clientDeadline,
         reportsEveryAdvertisement: Bool = true
     ) {
         self.appId = appId
@@ -46,8 +46,8 @@ package struct ClientConfiguration: Equatable, Sendable {
     package func request() throws(EnvelopeError) -> [UInt8] {
         guard !appId.isEmpty else { throw EnvelopeError(code: .malformed, message: "The appId is empty.") }
         let bytes = Envelope.joinRequest(appId: appId, sessionId: sessionId, payload: payload).encoded()
-        guard bytes.count <= Limits.clientEnvelopeBytes else {
-            throw .tooLarge(size: bytes.count, limit: Limits.clientEnvelopeBytes)
+        guard bytes.count <= ProtocolLimits.clientEnvelopeBytes else {
+            throw .tooLarge(size: bytes.count, limit: ProtocolLimits.clientEnvelopeBytes)
         }
         return bytes
     }

@@ -57,7 +57,7 @@ package struct ClientMachine: Sendable {
         }
     }
 
-    /// How many devices the machine remembers; bounded by `Limits.devicesSeen`.
+    /// How many devices the machine remembers; bounded by `ProtocolLimits.devicesSeen`.
     package var footprint: Int { candidates.count }
 
     private var deadline: Instant? { began.map { $0 + configuration.deadline } }
@@ -226,8 +226,8 @@ extension ClientMachine {
         }
         lastAttempt += 1
         let id = AttemptID(lastAttempt)
-        let left = deadline.map { $0 - now } ?? Limits.connect
-        let timeout = min(Limits.connect, left)
+        let left = deadline.map { $0 - now } ?? ProtocolLimits.connect
+        let timeout = min(ProtocolLimits.connect, left)
         let exchange = ExchangeMachine(
             id, with: peer, appId: configuration.appId, request: request, connectTimeout: timeout, at: now)
         state = .exchanging(exchange)
@@ -278,9 +278,9 @@ extension ClientMachine {
                 record.fate = .failed
             case .link, .noService, .noAnswer, .radioLost:
                 record.hasFailed = true
-                willRetry = record.attempts < Limits.attemptsPerDevice
+                willRetry = record.attempts < ProtocolLimits.attemptsPerDevice
                 if willRetry {
-                    record.pausedUntil = now + Limits.firstRetryPause * (1 << (record.attempts - 1))
+                    record.pausedUntil = now + ProtocolLimits.firstRetryPause * (1 << (record.attempts - 1))
                 } else {
                     record.fate = .failed
                 }
@@ -295,8 +295,8 @@ extension ClientMachine {
         return actions + (next.isEmpty ? scan(true) : next)
     }
 
-    private func timing(of exchange: ExchangeMachine) -> ExchangeTiming {
-        var timing = ExchangeTiming()
+    private func timing(of exchange: ExchangeMachine) -> HandoffTiming {
+        var timing = HandoffTiming()
         guard let began else { return timing }
         let times = exchange.times
         timing.seen = (candidates[exchange.peer]?.firstSeen ?? began) - began
@@ -324,7 +324,9 @@ extension ClientMachine {
         if counts.failed > 0, let lastFailure { return fail(.exchangeFailed(lastFailure)) }
         if counts.otherApp > 0 { return fail(.otherApp) }
         if counts.tooFar == counts.seen { return fail(.tooFar) }
-        return fail(.nothingChosen)
+        // Nothing that is the device's fault: the radio went, or it left before its turn came.
+        if let lastFailure { return fail(.exchangeFailed(lastFailure)) }
+        return fail(configuration.selection == .manual ? .nothingChosen : .nothingFound)
     }
 
     private mutating func fail(_ code: ClientFailure.Code) -> [ClientAction] {

@@ -2,12 +2,12 @@
 
 /// How a search ended.
 package enum ClientResult: Equatable, Sendable {
-    case handoff(Envelope, from: PeerID, ExchangeTiming)
+    case handoff(Envelope, from: PeerID, HandoffTiming)
     case failure(ClientFailure)
 }
 
 /// When each phase of the exchange that succeeded was over, counted from the start of the search.
-public struct ExchangeTiming: Hashable, Sendable {
+public struct HandoffTiming: Hashable, Sendable {
     /// The device was first seen.
     public var seen: Duration = .zero
     public var connected: Duration = .zero
@@ -22,7 +22,7 @@ public struct ExchangeTiming: Hashable, Sendable {
 }
 
 /// What a search met.
-public struct EncounterCounts: Hashable, Sendable {
+public struct Encounters: Hashable, Sendable {
     /// Devices with our service.
     public var seen = 0
     /// Those that never came near enough.
@@ -80,7 +80,7 @@ package struct Rejection: Equatable, Sendable {
 /// Why a search ended without a handoff.
 package struct ClientFailure: Equatable, Sendable {
     package enum Code: Equatable, Sendable {
-        /// No device with our service was met before the deadline.
+        /// No device with our service was met before the deadline, or none stayed until its turn.
         case nothingFound
         /// Devices were met, none near enough.
         case tooFar
@@ -101,9 +101,9 @@ package struct ClientFailure: Equatable, Sendable {
     }
 
     package var code: Code
-    package var counts: EncounterCounts
+    package var counts: Encounters
 
-    package init(_ code: Code, counts: EncounterCounts) {
+    package init(_ code: Code, counts: Encounters) {
         self.code = code
         self.counts = counts
     }

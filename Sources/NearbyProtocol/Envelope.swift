@@ -22,7 +22,7 @@ public struct Envelope: Hashable, Sendable {
     public var payload: JSONObject?
 
     public init(
-        type: Kind, protocolVersion: Int = Limits.protocolVersion, appId: String, sessionId: String? = nil,
+        type: Kind, protocolVersion: Int = ProtocolLimits.protocolVersion, appId: String, sessionId: String? = nil,
         payload: JSONObject? = nil
     ) {
         self.type = type

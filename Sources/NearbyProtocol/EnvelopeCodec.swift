@@ -26,7 +26,7 @@ extension Envelope {
     ///   - limit: the largest message in bytes, before anything is stripped.
     /// - Throws: `EnvelopeError`; its `appId` is set where the message's could be read.
     public static func decode(
-        _ bytes: [UInt8], as reader: Reader, limit: Int = Limits.envelopeBytes
+        _ bytes: [UInt8], as reader: Reader, limit: Int = ProtocolLimits.envelopeBytes
     ) throws(EnvelopeError) -> Envelope {
         guard bytes.count <= limit else { throw .tooLarge(size: bytes.count, limit: limit) }
         let object: JSONObject
@@ -84,11 +84,11 @@ private struct Fields {
             throw malformed("protocolVersion must be an integer.")
         }
         switch version.integer {
-        case .integer(Limits.protocolVersion): return
+        case .integer(ProtocolLimits.protocolVersion): return
         case .fraction: throw malformed("protocolVersion must be an integer.")
         case .integer, .tooLarge:
             throw EnvelopeError(
-                code: .unsupportedVersion, message: "Only protocol version \(Limits.protocolVersion) is spoken here.",
+                code: .unsupportedVersion, message: "Only protocol version \(ProtocolLimits.protocolVersion) is spoken here.",
                 appId: readableAppId)
         }
     }

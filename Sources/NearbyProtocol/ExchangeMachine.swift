@@ -58,7 +58,7 @@ package struct ExchangeMachine: Sendable {
 
     package init(
         _ attempt: AttemptID, with peer: PeerID, appId: String, request: [UInt8],
-        connectTimeout: Duration = Limits.connect, at now: Instant
+        connectTimeout: Duration = ProtocolLimits.connect, at now: Instant
     ) {
         self.attempt = attempt
         self.peer = peer
@@ -122,7 +122,7 @@ package struct ExchangeMachine: Sendable {
         case (.discovering, .discovered(let found)):
             guard !found.isEmpty else { return .failed(.noService) }
             times.resolved = now
-            instances = Array(found.prefix(Limits.serviceInstances))
+            instances = Array(found.prefix(ProtocolLimits.serviceInstances))
             enter(.subscribing, at: now)
             return Step([.subscribe(attempt, instance: instances[0])])
         case (.discovering, .discoveryFailed(let failure)), (.subscribing, .subscribeFailed(let failure)),
@@ -172,7 +172,7 @@ package struct ExchangeMachine: Sendable {
 
     private mutating func hold(_ outcome: ExchangeOutcome, rank: Int, at now: Instant) {
         guard rank > doubt?.rank ?? 0 else { return }
-        doubt = Doubt(outcome: outcome, rank: rank, until: doubt?.until ?? now + Limits.doubtfulAnswer)
+        doubt = Doubt(outcome: outcome, rank: rank, until: doubt?.until ?? now + ProtocolLimits.doubtfulAnswer)
     }
 
     /// Ends with the outcome, or goes on with the device's next instance where this one is another app's.
@@ -184,13 +184,14 @@ package struct ExchangeMachine: Sendable {
         instances.removeFirst()
         doubt = nil
         assembly.reset()
+        times.written = nil
         enter(.subscribing, at: now)
         return Step([.subscribe(attempt, instance: instances[0])])
     }
 
     private mutating func enter(_ phase: ExchangePhase, at now: Instant) {
         self.phase = phase
-        phaseDeadline = now + (phase == .awaitingAnswer ? Limits.answer : Limits.attStep)
+        phaseDeadline = now + (phase == .awaitingAnswer ? ProtocolLimits.answer : ProtocolLimits.attStep)
     }
 }
 

@@ -16,7 +16,7 @@ package struct HostConfiguration: Equatable, Sendable {
 
     package init(
         appId: String, sessionId: String, payload: JSONObject? = nil, mayUseMultipleNotificationPDU: Bool = true,
-        assumedMTU: Int = Limits.defaultMTU
+        assumedMTU: Int = ProtocolLimits.defaultMTU
     ) {
         self.appId = appId
         self.sessionId = sessionId
@@ -45,12 +45,12 @@ package struct HostConfiguration: Equatable, Sendable {
             warnings.append(.valueIsNotAString(key: key))
         }
         let size = Envelope.handoff(appId: appId, sessionId: sessionId, payload: payload ?? [:]).encoded().count
-        guard size <= Limits.envelopeBytes else { throw .tooLarge(size: size, limit: Limits.envelopeBytes) }
-        if size > Limits.comfortableEnvelopeBytes {
+        guard size <= ProtocolLimits.envelopeBytes else { throw .tooLarge(size: size, limit: ProtocolLimits.envelopeBytes) }
+        if size > ProtocolLimits.comfortableEnvelopeBytes {
             let header =
-                mayUseMultipleNotificationPDU ? Limits.multipleNotificationHeader : Limits.notificationHeader
+                mayUseMultipleNotificationPDU ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
             warnings.append(
-                .longEnvelope(bytes: size, comfortable: Limits.comfortableEnvelopeBytes, needsMTU: size + header))
+                .longEnvelope(bytes: size, comfortable: ProtocolLimits.comfortableEnvelopeBytes, needsMTU: size + header))
         }
         return warnings
     }

@@ -90,7 +90,7 @@ extension HostMachine {
         let peer = answer.peer
         let notify = HostAction.notify(answer.bytes, peer)
         if answer.content != .again, peers[peer]?.isSubscribed == false {
-            let unheard = HostPeers.Unheard(bytes: answer.bytes, until: now + Limits.lateSubscription)
+            let unheard = HostPeers.Unheard(bytes: answer.bytes, until: now + ProtocolLimits.lateSubscription)
             peers.update(peer) { $0.unheard = unheard }
         }
         switch answer.content {

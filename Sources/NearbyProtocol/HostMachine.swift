@@ -33,7 +33,7 @@ package struct HostMachine: Sendable {
             .compactMap { $0 }.min()
     }
 
-    /// How many things the machine remembers; bounded by `Limits`.
+    /// How many things the machine remembers; bounded by `ProtocolLimits`.
     package var footprint: Int {
         peers.count + admissions.pending.count + slots.queue.count
     }
@@ -81,8 +81,6 @@ package struct HostMachine: Sendable {
             $0.unheard = nil
         }
         guard !state.isSubscribed, let unheard = state.unheard, unheard.until > now else { return actions }
-        // A newer answer that waits already is all that the device wants.
-        guard slots.queued(for: peer) == nil else { return actions }
         let again = HostAnswer(peer: peer, join: nil, bytes: unheard.bytes, content: .again)
         if slots.offer(again, at: now) == .send {
             actions += send(again, at: now)

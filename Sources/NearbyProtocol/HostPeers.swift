@@ -33,7 +33,7 @@ struct HostPeers: Sendable {
     /// - Parameter isBusy: devices that must stay.
     /// - Returns: false where no device can make room.
     mutating func touch(_ peer: PeerID, mtu: Int? = nil, isBusy: (PeerID) -> Bool) -> Bool {
-        if peers[peer] == nil, peers.count >= Limits.hostPeers {
+        if peers[peer] == nil, peers.count >= ProtocolLimits.hostPeers {
             let idle = peers.filter { !isBusy($0.key) }.min { $0.value.touched < $1.value.touched }
             guard let idle else { return false }
             peers[idle.key] = nil
@@ -60,42 +60,5 @@ struct HostPeers: Sendable {
 
     mutating func unsubscribeAll() {
         for peer in peers.keys { peers[peer]?.isSubscribed = false }
-    }
-}
-
-/// Handoffs that were sent and do not count as delivered yet; one a device.
-struct UnconfirmedHandoffs: Sendable {
-    struct Handoff: Sendable {
-        let join: JoinID
-        let peer: PeerID
-        let deadline: Instant
-    }
-
-    /// In the order of their deadlines, since all wait equally long.
-    private var handoffs: [Handoff] = []
-
-    var nextDeadline: Instant? { handoffs.first?.deadline }
-
-    mutating func add(_ join: JoinID, _ peer: PeerID, at now: Instant) {
-        handoffs.append(Handoff(join: join, peer: peer, deadline: now + Limits.slotAtMost))
-    }
-
-    func contains(_ peer: PeerID) -> Bool {
-        handoffs.contains { $0.peer == peer }
-    }
-
-    mutating func take(_ peer: PeerID) -> Handoff? {
-        guard let position = handoffs.firstIndex(where: { $0.peer == peer }) else { return nil }
-        return handoffs.remove(at: position)
-    }
-
-    mutating func removeAll() -> [Handoff] {
-        defer { handoffs = [] }
-        return handoffs
-    }
-
-    mutating func expired(at now: Instant) -> Handoff? {
-        guard let first = handoffs.first, first.deadline <= now else { return nil }
-        return handoffs.removeFirst()
     }
 }

@@ -39,7 +39,7 @@ struct JSONReader {
     }
 
     /// Reads one value and nothing after it but white space.
-    static func read(_ bytes: [UInt8], maxDepth: Int = Limits.jsonDepth) throws(JSONError) -> JSONValue {
+    static func read(_ bytes: [UInt8], maxDepth: Int = ProtocolLimits.jsonDepth) throws(JSONError) -> JSONValue {
         var reader = JSONReader(bytes, maxDepth: maxDepth)
         let value = try reader.value(depth: 1)
         reader.skipWhiteSpace()

@@ -18,7 +18,7 @@ struct LongWrites: Sendable {
 
     /// Whether a value is to be kept for its rest rather than judged now.
     static func isPart(_ bytes: [UInt8]) -> Bool {
-        bytes.count >= Limits.longWritePartBytes && bytes.count < Limits.envelopeBytes && Envelope.isPrefix(bytes)
+        bytes.count >= ProtocolLimits.longWritePartBytes && bytes.count < ProtocolLimits.envelopeBytes && Envelope.isPrefix(bytes)
     }
 
     mutating func keep(_ bytes: [UInt8], from peer: PeerID, at now: Instant) {
@@ -26,7 +26,7 @@ struct LongWrites: Sendable {
             // A third part does not buy more time.
             parts[position].bytes = bytes
         } else {
-            parts.append(Part(peer: peer, bytes: bytes, deadline: now + Limits.longWriteRemainder))
+            parts.append(Part(peer: peer, bytes: bytes, deadline: now + ProtocolLimits.longWriteRemainder))
         }
     }
 

@@ -11,15 +11,15 @@ public struct NotificationBudget: Equatable, Sendable {
     public var mayUseMultipleNotificationPDU: Bool
 
     public init(mtu: Int, mayUseMultipleNotificationPDU: Bool = true) {
-        self.mtu = max(mtu, Limits.defaultMTU)
+        self.mtu = max(mtu, ProtocolLimits.defaultMTU)
         self.mayUseMultipleNotificationPDU = mayUseMultipleNotificationPDU
     }
 
     /// The largest notification, in bytes: `min(MTU - 5, 512)`, or `min(MTU - 3, 512)` without multiple notifications.
     public var bytes: Int {
         let header =
-            mayUseMultipleNotificationPDU ? Limits.multipleNotificationHeader : Limits.notificationHeader
-        return min(mtu - header, Limits.envelopeBytes)
+            mayUseMultipleNotificationPDU ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
+        return min(mtu - header, ProtocolLimits.envelopeBytes)
     }
 
     /// The bytes left for the payload object (its braces included) of a handoff; negative where not even the

@@ -37,11 +37,11 @@ struct NotificationSlots: Sendable {
     private var slot: Slot?
     private(set) var queue: [HostAnswer] = []
 
-    var isFull: Bool { queue.count >= Limits.queuedAnswers }
+    var isFull: Bool { queue.count >= ProtocolLimits.queuedAnswers }
 
     var nextDeadline: Instant? {
         guard let slot else { return nil }
-        return slot.began + (queue.isEmpty ? Limits.slotAtMost : Limits.slotWhenOthersWait)
+        return slot.began + (queue.isEmpty ? ProtocolLimits.slotAtMost : ProtocolLimits.slotWhenOthersWait)
     }
 
     /// One answer a device: a newer one takes the older one's place.

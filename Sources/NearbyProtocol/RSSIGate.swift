@@ -25,7 +25,7 @@ package struct RSSIGate: Sendable, Equatable {
     /// - Parameter rssi: dBm; nil, 127 (not available) and positive values say nothing and are not counted.
     package mutating func sighted(rssi: Int?, at now: Instant) {
         guard let rssi, (-127...0).contains(rssi) else { return }
-        readings = Array((fresh(at: now) + [Reading(rssi: rssi, at: now)]).suffix(Limits.rssiReadings))
+        readings = Array((fresh(at: now) + [Reading(rssi: rssi, at: now)]).suffix(ProtocolLimits.rssiReadings))
     }
 
     /// The median in dBm, of an even number the lower mean; nil where no reading counts.
@@ -46,7 +46,7 @@ package struct RSSIGate: Sendable, Equatable {
             wasNear = false
             return false
         }
-        wasNear = median >= (wasNear ? threshold - Limits.rssiHysteresis : threshold)
+        wasNear = median >= (wasNear ? threshold - ProtocolLimits.rssiHysteresis : threshold)
         return wasNear
     }
 
@@ -57,7 +57,7 @@ package struct RSSIGate: Sendable, Equatable {
     }
 
     private func fresh(at now: Instant) -> [Reading] {
-        let fresh = readings.filter { now - $0.at <= Limits.rssiAge }
+        let fresh = readings.filter { now - $0.at <= ProtocolLimits.rssiAge }
         if fresh.isEmpty, !reportsEveryAdvertisement, let last = readings.last { return [last] }
         return fresh
     }

@@ -13,7 +13,7 @@ struct ClientFixture {
     var now: Instant
 
     init(
-        minimumRSSI: Int? = nil, selection: Selection = .first, deadline: Duration = .seconds(30),
+        minimumRSSI: Int? = nil, selection: HostSelection = .first, deadline: Duration = .seconds(30),
         reportsEveryAdvertisement: Bool = true
     ) throws {
         now = start

@@ -15,7 +15,7 @@ import Testing
         #expect(client.fire(after: .milliseconds(29_999)).isEmpty)
         #expect(
             client.fire(after: .milliseconds(1)) == [
-                .finish(.failure(ClientFailure(.nothingFound, counts: EncounterCounts()))), .stopScan,
+                .finish(.failure(ClientFailure(.nothingFound, counts: Encounters()))), .stopScan,
             ])
         #expect(client.see("a").isEmpty && client.machine.nextDeadline == nil)
     }
@@ -35,7 +35,7 @@ import Testing
         _ = client.see("a", -80)
         _ = client.see("b", 127)
         #expect(
-            client.runOut().failure == ClientFailure(.tooFar, counts: EncounterCounts(seen: 2, tooFar: 2)))
+            client.runOut().failure == ClientFailure(.tooFar, counts: Encounters(seen: 2, tooFar: 2)))
     }
 
     @Test func `the strongest within the window is tried`() throws {
@@ -120,7 +120,7 @@ import Testing
         #expect(
             client.runOut().failure
                 == ClientFailure(
-                    .exchangeFailed(.link(lost, during: .connecting)), counts: EncounterCounts(seen: 1, failed: 1)))
+                    .exchangeFailed(.link(lost, during: .connecting)), counts: Encounters(seen: 1, failed: 1)))
     }
 
     @Test func `other devices are tried in the pause`() throws {
@@ -164,7 +164,7 @@ import Testing
         _ = client.see("other")
         client.bring(1, to: .awaitingAnswer)
         _ = client.notify(1, ClientFixture.reject(.appMismatch))
-        let counts = EncounterCounts(seen: 2, tooFar: 1, otherApp: 1)
+        let counts = Encounters(seen: 2, tooFar: 1, otherApp: 1)
         var copy = client
         #expect(copy.runOut().failure == ClientFailure(.otherApp, counts: counts))
         _ = client.see("bad")
@@ -174,7 +174,7 @@ import Testing
         #expect(
             client.runOut().failure
                 == ClientFailure(
-                    .exchangeFailed(.noService), counts: EncounterCounts(seen: 3, tooFar: 1, otherApp: 1, failed: 1)))
+                    .exchangeFailed(.noService), counts: Encounters(seen: 3, tooFar: 1, otherApp: 1, failed: 1)))
     }
 
     @Test(arguments: [
@@ -216,13 +216,13 @@ import Testing
         var other = client
         #expect(
             client.machine.cancelled(at: client.now) == [
-                .finish(.failure(ClientFailure(.cancelled, counts: EncounterCounts()))), .stopScan,
+                .finish(.failure(ClientFailure(.cancelled, counts: Encounters()))), .stopScan,
             ])
         #expect(client.machine.cancelled(at: client.now).isEmpty)
         _ = other.see("a")
         #expect(
             other.machine.cancelled(at: other.now).commands == [
-                .finish(.failure(ClientFailure(.cancelled, counts: EncounterCounts(seen: 1)))), .disconnect(1),
+                .finish(.failure(ClientFailure(.cancelled, counts: Encounters(seen: 1)))), .disconnect(1),
             ])
     }
 
@@ -242,6 +242,16 @@ import Testing
             #expect(client.machine.radioAvailable(at: client.now) == [.report(.radioAvailable), .startScan])
             #expect(client.see("a").commands == [.stopScan, .connect(2, "a", timeout: .seconds(10))])
         }
+    }
+
+    @Test func `a device lost with the radio is the radio's failure, not a missing choice`() throws {
+        var client = try ClientFixture()
+        _ = client.begin()
+        _ = client.see("a")
+        _ = client.machine.radioUnavailable(RadioUnavailability(.resetting), at: client.now)
+        _ = client.machine.radioAvailable(at: client.now)
+        #expect(
+            client.runOut().failure == ClientFailure(.exchangeFailed(.radioLost), counts: Encounters(seen: 1)))
     }
 
     @Test func `a radio that is not there at the start may come later`() throws {
@@ -277,8 +287,8 @@ import Testing
         var client = try ClientFixture(minimumRSSI: -60)
         _ = client.begin()
         for number in 0..<1_000 { _ = client.see(PeerID("p\(number)"), -90) }
-        #expect(client.machine.footprint == Limits.devicesSeen)
-        #expect(client.runOut().failure?.counts == EncounterCounts(seen: 1_000, tooFar: 1_000))
+        #expect(client.machine.footprint == ProtocolLimits.devicesSeen)
+        #expect(client.runOut().failure?.counts == Encounters(seen: 1_000, tooFar: 1_000))
     }
 
     @Test func `a request that no host could take is refused at the start`() {

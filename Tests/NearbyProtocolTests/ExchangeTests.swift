@@ -39,7 +39,7 @@ import Testing
         client.now += .milliseconds(100)
         #expect(client.tell(1, .written) == [.report(.phase(1, "a", .awaitingAnswer))])
         client.now += .milliseconds(100)
-        var timing = ExchangeTiming()
+        var timing = HandoffTiming()
         timing.seen = .milliseconds(100)
         timing.connected = .milliseconds(200)
         timing.resolved = .milliseconds(300)
@@ -129,7 +129,7 @@ import Testing
         self.await()
         let actions = client.notify(1, ClientFixture.reject(.denied))
         #expect(actions.failure?.code == .rejected(ClientFixture.rejection(.denied)))
-        #expect(actions.failure?.counts == EncounterCounts(seen: 1, failed: 1))
+        #expect(actions.failure?.counts == Encounters(seen: 1, failed: 1))
         #expect(actions.commands.contains(.disconnect(1)))
     }
 
@@ -150,9 +150,11 @@ import Testing
 
     @Test mutating func `another app's reject is taken after a second`() {
         self.await()
+        _ = client.notify(1, Array("hello".utf8))
+        client.now += .milliseconds(200)
+        // It counts for more than rubbish; but what follows does not buy more time, nor does it count for more.
         _ = client.notify(1, ClientFixture.reject(.denied, appId: "other"))
-        // One more does not buy more time.
-        client.now += .milliseconds(500)
+        client.now += .milliseconds(300)
         _ = client.notify(1, ClientFixture.reject(.busy, appId: "-"))
         #expect(client.fire(after: .milliseconds(500)).failure?.code == .rejected(ClientFixture.rejection(.denied)))
     }

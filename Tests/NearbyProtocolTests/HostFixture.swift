@@ -11,7 +11,7 @@ struct HostFixture {
     var now = Instant.now
     private var lastRequest: UInt64 = 0
 
-    init(assumedMTU: Int = Limits.defaultMTU) throws {
+    init(assumedMTU: Int = ProtocolLimits.defaultMTU) throws {
         machine = try HostMachine(
             HostConfiguration(
                 appId: Self.appId, sessionId: "s", payload: Self.payload, assumedMTU: assumedMTU))

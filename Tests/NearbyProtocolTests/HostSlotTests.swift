@@ -210,7 +210,7 @@ import Testing
 
     @Test mutating func `a thousand centrals that never leave make room for each other`() {
         for number in 0..<1_000 { host.connect(PeerID("p\(number)")) }
-        #expect(host.machine.footprint == Limits.hostPeers)
+        #expect(host.machine.footprint == ProtocolLimits.hostPeers)
         ask("a")
         for number in 0..<1_000 { host.connect(PeerID("q\(number)")) }
         // Who waits for an answer stays.
@@ -222,7 +222,7 @@ import Testing
             let actions = host.write(Array("x".utf8), from: PeerID("p\(number)"))
             #expect(actions.contains(.acknowledge(RequestID(UInt64(number + 1)))))
         }
-        #expect(host.machine.footprint <= Limits.hostPeers + Limits.queuedAnswers)
+        #expect(host.machine.footprint <= ProtocolLimits.hostPeers + ProtocolLimits.queuedAnswers)
     }
 
     // MARK: Configuration

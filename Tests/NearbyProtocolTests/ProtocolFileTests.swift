@@ -69,44 +69,44 @@ import Testing
     }
 
     @Test func `the limits are the file's, all of them`() {
-        #expect(file.protocolVersion == Limits.protocolVersion)
+        #expect(file.protocolVersion == ProtocolLimits.protocolVersion)
         #expect(
             file.limits == [
-                "hostEnvelopeBytes": Limits.envelopeBytes,
-                "clientEnvelopeBytes": Limits.clientEnvelopeBytes,
-                "receivedEnvelopeBytes": Limits.envelopeBytes,
-                "comfortableEnvelopeBytes": Limits.comfortableEnvelopeBytes,
-                "jsonDepth": Limits.jsonDepth,
-                "defaultMTU": Limits.defaultMTU,
-                "notificationHeaderBytes": Limits.notificationHeader,
-                "multipleNotificationHeaderBytes": Limits.multipleNotificationHeader,
-                "longWritePartBytes": Limits.longWritePartBytes,
-                "queuedAnswers": Limits.queuedAnswers,
-                "pendingAdmissions": Limits.pendingAdmissions,
-                "hostPeers": Limits.hostPeers,
-                "devicesSeen": Limits.devicesSeen,
-                "serviceInstances": Limits.serviceInstances,
-                "attemptsPerDevice": Limits.attemptsPerDevice,
-                "rssiReadings": Limits.rssiReadings,
-                "rssiHysteresisDB": Limits.rssiHysteresis,
+                "hostEnvelopeBytes": ProtocolLimits.envelopeBytes,
+                "clientEnvelopeBytes": ProtocolLimits.clientEnvelopeBytes,
+                "receivedEnvelopeBytes": ProtocolLimits.envelopeBytes,
+                "comfortableEnvelopeBytes": ProtocolLimits.comfortableEnvelopeBytes,
+                "jsonDepth": ProtocolLimits.jsonDepth,
+                "defaultMTU": ProtocolLimits.defaultMTU,
+                "notificationHeaderBytes": ProtocolLimits.notificationHeader,
+                "multipleNotificationHeaderBytes": ProtocolLimits.multipleNotificationHeader,
+                "longWritePartBytes": ProtocolLimits.longWritePartBytes,
+                "queuedAnswers": ProtocolLimits.queuedAnswers,
+                "pendingAdmissions": ProtocolLimits.pendingAdmissions,
+                "hostPeers": ProtocolLimits.hostPeers,
+                "devicesSeen": ProtocolLimits.devicesSeen,
+                "serviceInstances": ProtocolLimits.serviceInstances,
+                "attemptsPerDevice": ProtocolLimits.attemptsPerDevice,
+                "rssiReadings": ProtocolLimits.rssiReadings,
+                "rssiHysteresisDB": ProtocolLimits.rssiHysteresis,
             ])
     }
 
     @Test func `the times are the file's, all of them`() {
         let times: [String: Duration] = [
-            "slotWhenOthersWait": Limits.slotWhenOthersWait,
-            "slotAtMost": Limits.slotAtMost,
-            "admission": Limits.admission,
-            "lateSubscription": Limits.lateSubscription,
-            "longWriteRemainder": Limits.longWriteRemainder,
-            "splitAnswer": Limits.splitAnswer,
-            "doubtfulAnswer": Limits.doubtfulAnswer,
-            "answer": Limits.answer,
-            "connect": Limits.connect,
-            "attStep": Limits.attStep,
-            "firstRetryPause": Limits.firstRetryPause,
-            "clientDeadline": Limits.clientDeadline,
-            "rssiAge": Limits.rssiAge,
+            "slotWhenOthersWait": ProtocolLimits.slotWhenOthersWait,
+            "slotAtMost": ProtocolLimits.slotAtMost,
+            "admission": ProtocolLimits.admission,
+            "lateSubscription": ProtocolLimits.lateSubscription,
+            "longWriteRemainder": ProtocolLimits.longWriteRemainder,
+            "splitAnswer": ProtocolLimits.splitAnswer,
+            "doubtfulAnswer": ProtocolLimits.doubtfulAnswer,
+            "answer": ProtocolLimits.answer,
+            "connect": ProtocolLimits.connect,
+            "attStep": ProtocolLimits.attStep,
+            "firstRetryPause": ProtocolLimits.firstRetryPause,
+            "clientDeadline": ProtocolLimits.clientDeadline,
+            "rssiAge": ProtocolLimits.rssiAge,
         ]
         #expect(file.milliseconds.mapValues { Duration.milliseconds($0) } == times)
     }

@@ -109,7 +109,7 @@ class Characteristic(ServiceInterface):
 class Advertisement(ServiceInterface):
     def __init__(self, name):
         super().__init__("org.bluez.LEAdvertisement1")
-        self.name = name
+        self.local_name = name  # not "name": that is the interface's own
         self.power = 0
 
     @dbus_property(PropertyAccess.READ)
@@ -122,7 +122,7 @@ class Advertisement(ServiceInterface):
 
     @dbus_property(PropertyAccess.READ)
     def LocalName(self) -> "s":
-        return self.name
+        return self.local_name
 
     @dbus_property(PropertyAccess.READ)
     def Discoverable(self) -> "b":

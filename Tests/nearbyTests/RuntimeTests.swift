@@ -43,15 +43,15 @@ import Testing
     }
 
     @Test func aTimerCancelsWork() async {
-        let (value, hasFired) = await onLoop { loop in
-            let timer = HostTimer(.milliseconds(10), on: loop)
-            let value = await timer.run {
+        let (value, isOver) = await onLoop { loop in
+            let limit = TimeLimit(.milliseconds(10), on: loop)
+            let value = await limit.run {
                 await loop.sleep(for: .seconds(3_600))
                 return Task.isCancelled
             }
-            return (value, timer.hasFired)
+            return (value, limit.isOver)
         }
-        #expect(value && hasFired)
+        #expect(value && isOver)
     }
 
     @Test func theFirstReasonToStopCounts() {

@@ -37,8 +37,8 @@ struct DemoCommand: Command {
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
         context.console.status("Starting a private bus and a simulated BlueZ…")
         let simulation = try await Simulation.start(bus: nil, adapters: 2)
-        let timer = HostTimer(timeout, on: context.loop)
-        let result = await timer.run { [self] () async -> Result<Bool, Failure> in
+        let limit = TimeLimit(timeout, on: context.loop)
+        let result = await limit.run { [self] () async -> Result<Bool, Failure> in
             do throws(Failure) {
                 return .success(try await handOver(simulation, context))
             } catch {
@@ -48,7 +48,7 @@ struct DemoCommand: Command {
         await simulation.stop()
         context.console.clearStatus()
         guard try result.get() else {
-            let why = timer.hasFired ? "was not done in \(TimeText.print(timeout))" : "failed"
+            let why = limit.isOver ? "was not done in \(TimeText.print(timeout))" : "failed"
             throw .internal("the handoff \(why)")
         }
         context.console.note("The client printed what the host was given: the handoff works.")

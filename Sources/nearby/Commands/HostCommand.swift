@@ -66,8 +66,8 @@ struct HostCommand: Command {
         let reading = Task(executorPreference: context.loop) {
             for await event in events { report.show(event) }
         }
-        let timer = HostTimer(timeout, on: context.loop)
-        let ending = await timer.run { () async -> NearbyError? in
+        let limit = TimeLimit(timeout, on: context.loop)
+        let ending = await limit.run { () async -> NearbyError? in
             do throws(NearbyError) {
                 try await host.run()
                 return nil
@@ -78,43 +78,12 @@ struct HostCommand: Command {
         await reading.value
         report.end()
         guard let ending else { return .done }
-        guard ending.code == .cancelled, timer.hasFired else { throw Failure(ending) }
+        guard ending.code == .cancelled, limit.isOver else { throw Failure(ending) }
         guard configuration.maximumHandoffs != nil else { return .done }
         throw Failure(
             .nothingFound,
             code: NearbyError.Code.nothingFound.description,
             report.deliveries == 0 ? "the time was up before anybody joined" : "the time was up before all had joined"
         )
-    }
-}
-
-/// Cancels a piece of work after a while, and remembers that it did.
-struct HostTimer: Sendable {
-    private let timeout: Duration?
-    private let loop: CommandLoop
-    private let fired = Guarded(false)
-
-    init(_ timeout: Duration?, on loop: CommandLoop) {
-        self.timeout = timeout
-        self.loop = loop
-    }
-
-    var hasFired: Bool { fired.withLock { $0 } }
-
-    func run<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value {
-        let work = Task(executorPreference: loop) { await body() }
-        let cancelTimer = timeout.map { timeout in
-            loop.schedule(after: timeout) { [fired] in
-                fired.withLock { $0 = true }
-                work.cancel()
-            }
-        }
-        let value = await withTaskCancellationHandler {
-            await work.value
-        } onCancel: {
-            work.cancel()
-        }
-        cancelTimer?()
-        return value
     }
 }

@@ -43,8 +43,8 @@ struct ScanCommand: Command {
         } catch {
             throw Failure(error)
         }
-        let timer = HostTimer(timeout, on: context.loop)
-        let ending = await timer.run { [self] () async -> BluetoothError? in
+        let limit = TimeLimit(timeout, on: context.loop)
+        let ending = await limit.run { [self] () async -> BluetoothError? in
             do throws(BluetoothError) {
                 try await scan(radio, report, context)
                 return nil
@@ -53,8 +53,8 @@ struct ScanCommand: Command {
             }
         }
         report.end()
-        if let ending, !(ending.code == .cancelled && timer.hasFired) { throw Failure(ending) }
-        guard report.count == 0, timer.hasFired else { return .done }
+        if let ending, !(ending.code == .cancelled && limit.isOver) { throw Failure(ending) }
+        guard report.count == 0, limit.isOver else { return .done }
         throw Failure(
             .nothingFound,
             code: NearbyError.Code.nothingFound.description,

@@ -37,13 +37,17 @@ struct SimulateCommand: Command {
         let simulation = try await Simulation.start(bus: bus, adapters: adapters)
         report(simulation, context.console)
         context.console.status("Simulating (Ctrl-C ends)")
-        if let timeout {
-            await context.loop.sleep(for: timeout)
-        } else {
-            await Self.untilCancelled()
+        let limit = TimeLimit(timeout, on: context.loop)
+        let ending = await limit.run { () async -> Failure? in
+            await withTaskCancellationHandler {
+                await simulation.ended()
+            } onCancel: {
+                simulation.cancel()
+            }
         }
         context.console.clearStatus()
         await simulation.stop()
+        if let ending { throw ending }
         return .done
     }
 
@@ -61,11 +65,5 @@ struct SimulateCommand: Command {
         for adapter in simulation.adapters {
             console.result(TextTable.line("adapter", "\(adapter.name)  \(adapter.address)"))
         }
-    }
-
-    private static func untilCancelled() async {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        for await _ in stream {}
-        continuation.finish()
     }
 }

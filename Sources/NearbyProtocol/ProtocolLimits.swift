@@ -4,7 +4,7 @@
 ///
 /// The wire's own figures stand in `shared/protocol.json` too, and a test holds the two together; the rest bound what
 /// a peer can make us remember.
-public enum Limits {
+public enum ProtocolLimits {
     // MARK: The wire
 
     /// The one protocol version that exists.
