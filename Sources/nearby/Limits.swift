@@ -16,6 +16,8 @@ enum Limits {
     static let busAddressBytes = 1_024
     /// The longest `--timeout`.
     static let timeout: Duration = .seconds(24 * 3_600)
+    /// How long the clean-up after a signal may take. BlueZ needs about 2 s to take a link down.
+    static let cleanUp: Duration = .seconds(10)
     /// The largest `--max-joins`.
     static let joins = 1_000_000
     /// Adapters of a simulation.

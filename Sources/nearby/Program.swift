@@ -57,14 +57,18 @@ enum Program {
     private static func execute(_ command: any Command) -> ExitCode {
         let interruption = Interruption()
         let console = Console(command.output, .process) { code in interruption.stop(code) }
+        let loop = CommandLoop()
         Signals.watch { number in
             let code = ExitCode(signal: number)
-            guard !interruption.stop(code) else { return }
+            let leave: @Sendable () -> Void = {
+                console.clearStatus()
+                _exit(code.rawValue)
+            }
             // The second one: whoever sends it does not want to wait for the clean-up.
-            console.clearStatus()
-            _exit(code.rawValue)
+            guard interruption.stop(code) else { return leave() }
+            // Whoever sends one only does not want to wait for ever, either: a service may never answer.
+            loop.schedule(after: Limits.cleanUp, leave)
         }
-        let loop = CommandLoop()
         let result = Guarded<Result<ExitCode, Failure>>(.success(.done))
         let task = Task(executorPreference: loop) {
             let outcome: Result<ExitCode, Failure>

@@ -129,7 +129,7 @@ final class HostReport: Sendable {
             sessionId: configuration.sessionId,
             payload: configuration.payload.object
         ).encoded().count
-        guard envelope > NearbyProtocol.Limits.comfortableEnvelopeBytes else { return [] }
+        guard envelope > ProtocolLimits.comfortableEnvelopeBytes else { return [] }
         let payload = configuration.payload.object.encoded().count
         var rows = [["  ATT MTU", "payload bytes that fit", "yours (\(payload))"]]
         for mtu in [23, 185, 247, 517] {
