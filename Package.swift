@@ -32,8 +32,15 @@ var targets: [Target] = [
     // What the BluetoothLE contract promises, as cases that any radio's tests can run.
     .target(
         name: "ContractSuite",
-        dependencies: ["BluetoothLE"],
+        dependencies: ["SimulatedRadio", "BluetoothLE"],
         path: "Tests/ContractSuite",
+        swiftSettings: strict
+    ),
+    // What the two roles promise on top of it, over any radio.
+    .target(
+        name: "HandoffSuite",
+        dependencies: ["ContractSuite", "NearbyDiscoveryKit", "BluetoothLE"],
+        path: "Tests/HandoffSuite",
         swiftSettings: strict
     ),
     .testTarget(name: "BluetoothLETests", dependencies: ["BluetoothLE"], swiftSettings: strict),
@@ -45,7 +52,9 @@ var targets: [Target] = [
     ),
     .testTarget(
         name: "NearbyDiscoveryKitTests",
-        dependencies: ["NearbyDiscoveryKit", "NearbyProtocol", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE",
+        ],
         swiftSettings: strict
     ),
 ]
@@ -84,7 +93,8 @@ targets += [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus",
         ],
         swiftSettings: strict
     ),
