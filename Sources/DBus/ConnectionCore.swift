@@ -19,6 +19,8 @@ final class ConnectionCore: @unchecked Sendable {
     private var watched: Set<Int32> = []
     private var draining = false
     private var drainScheduled = false
+    /// `ready` drains at its end, so what libdbus reports meanwhile needs no turn of its own.
+    private var handlingWatches = false
 
     var pending: [UInt32: PendingCall] = [:]
     var nextCall: UInt64 = 0
@@ -159,7 +161,7 @@ final class ConnectionCore: @unchecked Sendable {
     // MARK: Receiving
 
     func scheduleDrain() {
-        guard !draining, !drainScheduled else { return }
+        guard !draining, !drainScheduled, !handlingWatches else { return }
         drainScheduled = true
         loop.execute { [weak self] in
             self?.drainScheduled = false
@@ -254,12 +256,14 @@ final class ConnectionCore: @unchecked Sendable {
         if events & EPOLLOUT.rawValue != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
         if events & EPOLLHUP.rawValue != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
         if events & EPOLLERR.rawValue != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
+        handlingWatches = true
         for watch in watches[descriptor] ?? [] {
             // Handling one watch can take the other away.
             guard watches[descriptor]?.contains(watch) == true, dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch) | DBUS_WATCH_HANGUP.rawValue | DBUS_WATCH_ERROR.rawValue
             if flags & wanted != 0 { dbus_watch_handle(watch, flags & wanted) }
         }
+        handlingWatches = false
         drain()
     }
 }
