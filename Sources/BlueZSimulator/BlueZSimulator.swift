@@ -41,6 +41,11 @@ public final class BlueZSimulator {
         plugged = Set(order)
     }
 
+    isolated deinit {
+        for adapter in adapters.values { adapter.releaseAll() }
+        presence?.close()
+    }
+
     /// Starts the simulator; returns once `org.bluez` is on the bus with all its adapters.
     ///
     /// - Parameters:
@@ -98,7 +103,7 @@ public final class BlueZSimulator {
             presence.onClientGone = { [weak self] client in self?.clientGone(client) }
             self.presence = presence
             agents = AgentManager1()
-            presence.export([agents], at: "/org/bluez")
+            presence.export([agents], at: "/org/bluez", owner: agents)
             for name in order where plugged.contains(name) { add(name, presence) }
             try await presence.takeName()
         } catch {
@@ -179,5 +184,12 @@ public final class BlueZSimulator {
         radio.plug()
         radio.setPowered(true)
         if let presence { add(name, presence) }
+    }
+}
+
+extension BlueZSimulator {
+    /// Whether a Connect of this device's object waits for its answer.
+    package func isConnecting(_ path: ObjectPath) -> Bool {
+        adapters.values.contains { $0.device(at: path)?.pendingConnect != nil }
     }
 }

@@ -39,6 +39,11 @@ struct Fixture {
         }
     }
 
+    /// Waits until a Connect is under way.
+    func connecting(_ path: ObjectPath) async throws {
+        while await simulator.isConnecting(path) == false { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
     /// A phone that advertises and serves the message characteristic.
     func advertise(
         _ phone: SimulatedRadio,
@@ -179,6 +184,6 @@ func patiently<Value: Sendable>(_ body: @Sendable () async throws -> Value) asyn
         } catch let error as DBusError {
             guard error.code == .limitExceeded else { throw error }
         }
-        await Task.yield()
+        try await Task.sleep(for: .milliseconds(2))
     }
 }
