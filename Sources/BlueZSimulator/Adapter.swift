@@ -54,7 +54,8 @@ final class Adapter: ControllerDelegate {
     var gattManager: GattManager1 { parts.gattManager }
     var advertising: LEAdvertisingManager1 { parts.advertising }
 
-    init(name: String, path: ObjectPath, presence: BusPresence, profile: BehaviourProfile, controller: MediumController) {
+    init(name: String, path: ObjectPath, presence: BusPresence, profile: BehaviourProfile, controller: MediumController)
+    {
         self.name = name
         self.path = path
         self.presence = presence

@@ -54,7 +54,7 @@ public final class BlueZSimulator {
     /// - Throws: What `DBusConnection.open` and `requestName` throw: `noBus`, `accessDenied`, `addressInUse` when
     ///   another org.bluez is there.
     public static func start(
-        on bus: BusAddress, medium: SimulatedMedium, adapters: Int = 1, profile: BehaviourProfile = .bluez5_66
+        on bus: BusAddress, medium: SimulatedMedium, adapters: Int = 1, profile: BehaviourProfile = .bluez566
     ) async throws(DBusError) -> BlueZSimulator {
         guard (0...Limits.adapters).contains(adapters) else {
             throw DBusError(.invalidArgument, "a simulator has 0 to \(Limits.adapters) adapters, not \(adapters)")
@@ -73,7 +73,7 @@ public final class BlueZSimulator {
     ///
     /// - Parameter onReady: Called once `org.bluez` is on the bus.
     public static func run(
-        on bus: BusAddress, adapters: Int = 2, profile: BehaviourProfile = .bluez5_66, seed: UInt64 = 1,
+        on bus: BusAddress, adapters: Int = 2, profile: BehaviourProfile = .bluez566, seed: UInt64 = 1,
         conditions: Conditions = Conditions(connectionTime: .milliseconds(100), discoveryTime: .milliseconds(100)),
         onReady: @Sendable (BlueZSimulator) async -> Void = { _ in }
     ) async throws(DBusError) {

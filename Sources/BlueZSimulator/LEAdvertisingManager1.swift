@@ -240,7 +240,8 @@ final class LEAdvertisingManager1: BusInterface {
     func property(_ name: String) -> DBusValue? {
         switch name {
         case "ActiveInstances": .byte(UInt8(clamping: instances.count))
-        case "SupportedInstances": .byte(Limits.advertisingInstances - min(Limits.advertisingInstances, UInt8(clamping: instances.count)))
+        case "SupportedInstances":
+            .byte(UInt8(clamping: Int(Limits.advertisingInstances) - instances.count))
         case "SupportedIncludes": .strings(["tx-power", "appearance", "local-name"])
         case "SupportedSecondaryChannels": .strings(["1M", "2M"])
         case "SupportedFeatures": .strings(["CanSetTxPower"])

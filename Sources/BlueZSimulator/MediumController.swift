@@ -162,8 +162,8 @@ final class MediumController {
         applications[application] = (services, nil)
         do {
             try await open(application, services)
-        } catch where error.code == .poweredOff || error.code == .adapterNotFound {
-            return
+        } catch {
+            guard error.code == .poweredOff || error.code == .adapterNotFound else { throw error }
         }
     }
 

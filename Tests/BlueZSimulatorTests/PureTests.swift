@@ -48,10 +48,11 @@ struct PureTests {
         #expect(!named.admits(Advertisement(localName: "Other"), rssi: -50, address: address))
     }
 
-    @Test(arguments: [
-        ("0x80", 0x80), ("0x9f", 0x9F), ("0xa0", 0x0E), ("128", 0x80), ("0200", 0x80), ("12x", 0x80), ("", 0x0E),
-        ("-1", 0x0E), ("99999999999999999999", 0x80), ("0x", 0x80), (" 0x81", 0x81),
-    ] as [(String, UInt8)])
+    @Test(
+        arguments: [
+            ("0x80", 0x80), ("0x9f", 0x9F), ("0xa0", 0x0E), ("128", 0x80), ("0200", 0x80), ("12x", 0x80), ("", 0x0E),
+            ("-1", 0x0E), ("99999999999999999999", 0x80), ("0x", 0x80), (" 0x81", 0x81),
+        ] as [(String, UInt8)])
     func theTextOfFailedMayBeACode(_ text: String, _ code: UInt8) {
         let error = ATTError(applicationError: "org.bluez.Error.Failed", text, notPermitted: .readNotPermitted)
         #expect(error.rawValue == code)

@@ -90,7 +90,7 @@ struct RegistrationTests {
         withExtendedLifetime(fixture) {}
     }
 
-    @Test(arguments: [(BehaviourProfile.bluez5_66, true), (.bluez5_82, false)])
+    @Test(arguments: [(BehaviourProfile.bluez566, true), (.bluez582, false)])
     func dataThatDoesNotFitIsRefusedOrGoesWhereNobodyLegacySees(
         _ profile: BehaviourProfile, _ isRefused: Bool
     ) async throws {

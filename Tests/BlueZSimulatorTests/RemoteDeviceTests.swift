@@ -33,7 +33,7 @@ struct RemoteDeviceTests {
 
     @Test func connectExportsTheServicesAndDisconnectTakesTwoSeconds() async throws {
         let clock = ManualClock()
-        let fixture = try await Fixture(profile: .bluez5_87, clock: clock)
+        let fixture = try await Fixture(profile: .bluez587, clock: clock)
         let phone = fixture.medium.addAdapter()
         let session = try await fixture.advertise(phone)
         let path = Fixture.devicePath(phone)
@@ -184,7 +184,7 @@ struct RemoteDeviceTests {
     }
 
     @Test func aNotificationCanOvertakeTheAnswerToStartNotify() async throws {
-        var profile = BehaviourProfile.bluez5_66
+        var profile = BehaviourProfile.bluez566
         profile.notifiesBeforeStartNotifyAnswer = true
         let fixture = try await Fixture(profile: profile)
         let phone = fixture.medium.addAdapter()
@@ -216,7 +216,7 @@ struct RemoteDeviceTests {
     }
 
     @Test func servicesResolvedCanComeBeforeTheObjects() async throws {
-        var profile = BehaviourProfile.bluez5_66
+        var profile = BehaviourProfile.bluez566
         profile.resolvesBeforeExporting = true
         let fixture = try await Fixture(profile: profile)
         let phone = fixture.medium.addAdapter()

@@ -44,7 +44,7 @@ struct ServingTests {
     }
 
     @Test func theToldMTUCanOverstate() async throws {
-        var profile = BehaviourProfile.bluez5_66
+        var profile = BehaviourProfile.bluez566
         profile.overstatedMTU = 517
         let fixture = try await Fixture(profile: profile)
         let app = try await Self.host(fixture)
@@ -94,7 +94,7 @@ struct ServingTests {
         withExtendedLifetime(fixture) {}
     }
 
-    @Test(arguments: [(BehaviourProfile.bluez5_66, 511, false), (.bluez5_66, 510, true), (.bluez5_82, 512, true)])
+    @Test(arguments: [(BehaviourProfile.bluez566, 511, false), (.bluez566, 510, true), (.bluez582, 512, true)])
     func olderVersionsRefuseTheLongestWrites(_ profile: BehaviourProfile, _ size: Int, _ passes: Bool) async throws {
         let fixture = try await Fixture(profile: profile)
         let app = try await Self.host(fixture)

@@ -21,7 +21,7 @@ struct Fixture {
     /// - Parameter clock: The real one unless the test is about time.
     init(
         adapters: Int = 1,
-        profile: BehaviourProfile = .bluez5_66,
+        profile: BehaviourProfile = .bluez566,
         clock: any MonotonicClock = ContinuousClock(),
         conditions: Conditions = Conditions()
     ) async throws {
