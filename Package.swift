@@ -29,9 +29,20 @@ var targets: [Target] = [
         ],
         swiftSettings: strict
     ),
+    // What the BluetoothLE contract promises, as cases that any radio's tests can run.
+    .target(
+        name: "ContractSuite",
+        dependencies: ["BluetoothLE"],
+        path: "Tests/ContractSuite",
+        swiftSettings: strict
+    ),
     .testTarget(name: "BluetoothLETests", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .testTarget(name: "NearbyProtocolTests", dependencies: ["NearbyProtocol"], swiftSettings: strict),
-    .testTarget(name: "SimulatedRadioTests", dependencies: ["SimulatedRadio", "BluetoothLE"], swiftSettings: strict),
+    .testTarget(
+        name: "SimulatedRadioTests",
+        dependencies: ["SimulatedRadio", "ContractSuite", "BluetoothLE"],
+        swiftSettings: strict
+    ),
     .testTarget(
         name: "NearbyDiscoveryKitTests",
         dependencies: ["NearbyDiscoveryKit", "NearbyProtocol", "SimulatedRadio", "BluetoothLE"],

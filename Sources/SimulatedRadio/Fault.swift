@@ -12,9 +12,9 @@ public enum Fault: Sendable, Hashable {
     /// The next connect to this adapter gets no answer: it ends by its own time-out.
     case nextConnectHangs
     /// The next service discovery takes this much longer.
-    case nextDiscovery(takes: Duration)
+    case nextDiscoveryTakes(Duration)
     /// From the next service discovery on, and for this long, characteristics of this UUID are not to be seen.
-    case nextDiscovery(lacks: BluetoothUUID, for: Duration)
+    case nextDiscoveryLacks(BluetoothUUID, for: Duration)
     /// The next read is answered with this error.
     case nextRead(answers: ATTError)
     /// The next write with response is answered with this error.

@@ -148,33 +148,15 @@ extension ManualClock {
         return nil
     }
 
-    /// Returns when nothing has happened for a moment; see the type's description.
+    /// Returns when the process has come to rest; see the type's description.
     public func settle() async {
-        await settle(for: settlingTime)
+        await Quiescence.shared.wait(activity, quiet: settlingTime)
     }
 
     private func settle(before instant: Instant) async {
         // A long step is likely a time-out that nobody wants to see early.
         let isLong = now.duration(to: instant) >= .seconds(1)
-        await settle(for: isLong ? settlingTime * 20 : settlingTime)
-    }
-
-    private func settle(for quiet: Duration) async {
-        var last = activity.count
-        var since = ContinuousClock.now
-        var turns = 0
-        while true {
-            await Task.yield()
-            let count = activity.count
-            if count != last {
-                last = count
-                since = .now
-                turns = 0
-            } else {
-                turns += 1
-                if turns >= 16, since.duration(to: .now) >= quiet { return }
-            }
-        }
+        await Quiescence.shared.wait(activity, quiet: isLong ? settlingTime * 10 : settlingTime)
     }
 
     private func fireDue() {

@@ -24,11 +24,15 @@ public import BluetoothLE
 /// ```
 ///
 /// What the medium itself does at an instant (advertisements, deliveries, time-outs) happens within the step to that
-/// instant, in order, and never later. What your tasks do in consequence runs on Swift's executors: between two steps the
-/// clock waits until it has seen no call to it or to the medium for a moment (`settlingTime` of real time, longer
-/// before a step of a second or more). That is a guess, though one that errs on the slow side; a task that computes for
-/// longer, or waits for something that is neither this clock nor the medium (a socket, a process), may see time go by.
-/// Wait for such work before you advance.
+/// instant, in order, and never later. What your tasks do in consequence runs on Swift's executors; before each step the
+/// clock waits for it, that is, until no thread of the process runs or wants to (on Linux; seen from outside, so nothing
+/// has to be declared, and a slow machine does no harm). It cannot see two things:
+///
+/// - Work that sleeps for a reason outside of the process: a socket, another process, real time. Wait for its result
+///   before you advance.
+/// - Your tasks, in a process with something that never rests. Then a step comes when nothing has called this clock or the
+///   medium for `settlingTime` of the processor's time, ten times that before a step of a second or more. On systems
+///   other than Linux that is the rule, with a twentieth of it in real time.
 public final class ManualClock: MonotonicClock {
     public typealias Duration = Swift.Duration
     public typealias Instant = ContinuousClock.Instant
@@ -55,8 +59,9 @@ public final class ManualClock: MonotonicClock {
     let settlingTime: Duration
     private let origin: Instant
 
-    /// - Parameter settlingTime: How long, in real time, nothing may happen before the clock takes a step.
-    public init(settlingTime: Duration = .microseconds(200)) {
+    /// - Parameter settlingTime: How much of the processor's time may go by without a call before the clock takes a step
+    ///   in a process that does not come to rest.
+    public init(settlingTime: Duration = .milliseconds(100)) {
         origin = ContinuousClock.now
         state = Locked(State(now: origin))
         self.settlingTime = settlingTime

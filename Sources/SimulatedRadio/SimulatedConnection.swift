@@ -50,8 +50,8 @@ final class SimulatedConnection: PeripheralConnection {
         let subscription = try await perform { (state, link, promise: Promise<SubscriptionID>) throws(BluetoothError) in
             try state.subscribe(link, characteristic, mailbox, promise)
         }
-        let token = ReleaseToken { core.turn { $0.unsubscribe(link, subscription) } }
-        return Subscription(values: mailbox.stream(keeping: token)) { token.release() }
+        // As with BlueZ, who drops a subscription without cancelling it stays subscribed while the link is up.
+        return Subscription(values: mailbox.stream(keeping: nil)) { core.turn { $0.unsubscribe(link, subscription) } }
     }
 
     func disconnect() async {

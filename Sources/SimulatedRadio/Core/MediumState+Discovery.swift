@@ -13,12 +13,12 @@ extension MediumState {
         let peripheral = link.peripheral
         var delay = conditions.discoveryTime
         if let extra = adapters[peripheral]?.takeFault({ fault -> Duration? in
-            if case .nextDiscovery(takes: let extra) = fault { extra } else { nil }
+            if case .nextDiscoveryTakes(let extra) = fault { extra } else { nil }
         }) {
             delay += extra
         }
         if let (uuid, period) = adapters[peripheral]?.takeFault({ fault -> (BluetoothUUID, Duration)? in
-            if case .nextDiscovery(lacks: let uuid, for: let period) = fault { (uuid, period) } else { nil }
+            if case .nextDiscoveryLacks(let uuid, for: let period) = fault { (uuid, period) } else { nil }
         }) {
             adapters[peripheral]?.hidden[uuid] = now.advanced(by: delay + period)
             schedule(after: delay + period) { state in
