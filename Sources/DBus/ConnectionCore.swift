@@ -80,6 +80,7 @@ final class ConnectionCore: @unchecked Sendable {
 
     /// Ends the connection: everything that waits learns why. On the loop, never inside a libdbus callback.
     func end(_ error: DBusError) {
+        assert(loop.isCurrent)
         guard ended == nil else { return }
         ended = error
         if let connection {
@@ -108,6 +109,7 @@ final class ConnectionCore: @unchecked Sendable {
     /// Calls a handler once at the end. Returns an id to take it back, nil if the end has come and it was called.
     @discardableResult
     func onEnd(_ handler: @escaping @Sendable (DBusError) -> Void) -> UInt64? {
+        assert(loop.isCurrent)
         if let ended {
             handler(ended)
             return nil
@@ -129,6 +131,7 @@ final class ConnectionCore: @unchecked Sendable {
     /// - Returns: the serial it got.
     @discardableResult
     func transmit(_ message: borrowing RawMessage) throws(DBusError) -> UInt32 {
+        assert(loop.isCurrent)
         guard let connection else { throw ended ?? .connectionLost }
         guard dbus_connection_get_outgoing_size(connection) <= Limits.outgoingBytes else {
             throw DBusError(

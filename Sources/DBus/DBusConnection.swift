@@ -29,14 +29,19 @@ public actor DBusConnection {
     /// - Parameter timeout: the time for all of it, so that a bus that hangs is noticed.
     /// - Throws: ``DBusError/Code/noBus``, ``DBusError/Code/accessDenied``, ``DBusError/Code/timedOut``,
     ///   ``DBusError/Code/invalidArgument`` for a wrong address, ``DBusError/Code/cancelled``.
-    public nonisolated(nonsending) static func open(
-        _ address: BusAddress, on loop: EventLoop = .shared, timeout: Duration = .seconds(10)
+    public static func open(
+        _ address: BusAddress,
+        on loop: EventLoop = .shared,
+        timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusConnection {
         let opened = Handover<DBusConnection>()
         let opening = ConnectionOpening(loop: loop) { opened.fulfil($0) }
         opening.start(address, timeout: timeout)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { opened.wait($0) }
+            // Named so that the closure stays where the caller is, off the global executor.
+            _ = isolation
+            return await withCheckedContinuation { opened.wait($0) }
         } onCancel: {
             opening.cancel()
         }
@@ -272,7 +277,7 @@ public actor DBusConnection {
         guard Names.isBusName(name) else { throw DBusError(.invalidArgument, "not a valid bus name: \(name)") }
         do throws(DBusError) {
             return try await callBus("GetNameOwner", [.string(name)], returning: "s").first?.asString
-        } catch where error.isServiceUnknown {
+        } catch  where error.isServiceUnknown {
             return nil
         }
     }
