@@ -60,13 +60,13 @@ def measure(paths):
     names = ["nearby host", "empty async program, suspended", "empty async program, in Task.sleep"]
     for number, name in enumerate(names):
         rows.append([name + f": switches in {SECONDS} s", *spread([run[0][number] for run in runs], 0), RUNS, "", ""])
-    ours = [run[0][0] - run[0][1] for run in runs]
+    ours = [run[0][0] - run[0][2] for run in runs]
     median, span = spread(ours, 0)
-    rows.append(["nearby host less the suspended one", median, span, RUNS, *verdict("idle.switches", float(median))])
+    rows.append(["nearby host less the one in Task.sleep", median, span, RUNS, *verdict("idle.switches", float(median))])
     rss = [run[2] for run in runs]
     median, span = spread(rss, 1)
     rows.append(["nearby host: peak RSS, MB (10^6 bytes)", median, span, RUNS, *verdict("idle.rss_mb", max(rss))])
     table("idle: nearby host on a private bus with nearby simulate, nobody near",
           ["figure", "median", "range", "n", "target", ""], rows)
-    for thread, count in runs[-1][1].items():
-        print(f"  thread {thread[0]} of nearby host: {count} switches")
+    print("  nearby host, last run, by thread: "
+          + ", ".join(f"{thread[0]} {count}" for thread, count in runs[-1][1].items()))
