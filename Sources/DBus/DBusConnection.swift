@@ -116,12 +116,14 @@ public actor DBusConnection {
         guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
         let core = core
         let id = core.newCallID()
-        let result = await withTaskCancellationHandler {
-            // `self` must be named: a closure that does not capture the actor runs on the global executor.
-            await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
-        } onCancel: {
-            core.loop.execute { core.cancelCall(id: id) }
-        }
+        let result = await withTaskCancellationHandler(
+            operation: {
+                // Named, or the closure would run on the global executor: two changes of thread per call.
+                _ = self
+                return await withUnsafeContinuation(isolation: self) { core.call(call, id: id, .task($0)) }
+            },
+            onCancel: { core.loop.execute { core.cancelCall(id: id) } },
+            isolation: self)
         return try result.get()
     }
 
