@@ -29,14 +29,19 @@ public actor DBusConnection {
     /// - Parameter timeout: the time for all of it, so that a bus that hangs is noticed.
     /// - Throws: ``DBusError/Code/noBus``, ``DBusError/Code/accessDenied``, ``DBusError/Code/timedOut``,
     ///   ``DBusError/Code/invalidArgument`` for a wrong address, ``DBusError/Code/cancelled``.
-    public nonisolated(nonsending) static func open(
-        _ address: BusAddress, on loop: EventLoop = .shared, timeout: Duration = .seconds(10)
+    public static func open(
+        _ address: BusAddress,
+        on loop: EventLoop = .shared,
+        timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusConnection {
         let opened = Handover<DBusConnection>()
         let opening = ConnectionOpening(loop: loop) { opened.fulfil($0) }
         opening.start(address, timeout: timeout)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { opened.wait($0) }
+            // Named so that the closure stays where the caller is, off the global executor.
+            _ = isolation
+            return await withCheckedContinuation { opened.wait($0) }
         } onCancel: {
             opening.cancel()
         }
@@ -63,15 +68,15 @@ public actor DBusConnection {
     public var closed: DBusError {
         get async {
             if let ended = core.ended { return ended }
+            let core = core
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
-                // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
                 await withCheckedContinuation { continuation in
                     // As in `call`.
                     guard !Task.isCancelled else { return continuation.resume(returning: .waitCancelled) }
                     waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
-            } onCancel: { [core] in
+            } onCancel: {
                 core.loop.execute {
                     guard let id = waiter.id else { return }
                     core.removeEndHandler(id, calling: .waitCancelled)
@@ -108,6 +113,8 @@ public actor DBusConnection {
             DBusCall(destination, path, interface, member, body, returning: returning, timeout: timeout))
     }
 
+    private typealias CallContinuation = UnsafeContinuation<Result<[DBusValue], DBusError>, Never>
+
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
         let core = core
@@ -115,12 +122,12 @@ public actor DBusConnection {
         // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
         // preference each answer would go through the global executor and back, two changes of thread. `self` is named
         // because a closure that does not capture the actor is not isolated to it.
-        let result = await withTaskExecutorPreference(loop) {
+        let result: Result<[DBusValue], DBusError> = await withTaskExecutorPreference(loop) {
             _ = self
             return await withTaskCancellationHandler(
                 operation: {
                     _ = self
-                    return await withUnsafeContinuation(isolation: self) { continuation in
+                    return await withUnsafeContinuation(isolation: self) { (continuation: CallContinuation) in
                         // A task that is cancelled by now may have told so before there was anything to cancel; one
                         // that is cancelled later tells the loop after this.
                         guard !Task.isCancelled else {
