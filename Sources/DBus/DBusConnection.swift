@@ -72,12 +72,14 @@ public actor DBusConnection {
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
+                    // As in `call`.
+                    guard !Task.isCancelled else { return continuation.resume(returning: .waitCancelled) }
                     waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
             } onCancel: {
                 core.loop.execute {
                     guard let id = waiter.id else { return }
-                    core.removeEndHandler(id, calling: DBusError(.cancelled, "the wait was cancelled"))
+                    core.removeEndHandler(id, calling: .waitCancelled)
                 }
             }
         }
@@ -113,7 +115,6 @@ public actor DBusConnection {
 
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
-        guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
         let core = core
         let id = core.newCallID()
         // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
@@ -124,7 +125,15 @@ public actor DBusConnection {
             return await withTaskCancellationHandler(
                 operation: {
                     _ = self
-                    return await withUnsafeContinuation(isolation: self) { core.call(call, id: id, .task($0)) }
+                    return await withUnsafeContinuation(isolation: self) {
+                        (continuation: UnsafeContinuation<Answer<[DBusValue]>, Never>) in
+                        // A task that is cancelled by now may have told so before there was anything to cancel; one
+                        // that is cancelled later tells the loop after this.
+                        guard !Task.isCancelled else {
+                            return continuation.resume(returning: .failure(.callCancelled))
+                        }
+                        core.call(call, id: id, .task(continuation))
+                    }
                 },
                 onCancel: { core.loop.execute { core.cancelCall(id: id) } },
                 isolation: self)
