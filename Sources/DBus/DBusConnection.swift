@@ -113,8 +113,6 @@ public actor DBusConnection {
             DBusCall(destination, path, interface, member, body, returning: returning, timeout: timeout))
     }
 
-    private typealias CallContinuation = UnsafeContinuation<Result<[DBusValue], DBusError>, Never>
-
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
         let core = core
@@ -122,7 +120,7 @@ public actor DBusConnection {
         // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
         // preference each answer would go through the global executor and back, two changes of thread. `self` is named
         // because a closure that does not capture the actor is not isolated to it.
-        let result: Result<[DBusValue], DBusError> = await withTaskExecutorPreference(loop) {
+        let result = await withTaskExecutorPreference(loop) {
             _ = self
             return await withTaskCancellationHandler(
                 operation: {
