@@ -18,13 +18,44 @@ final class Adapter: ControllerDelegate {
     /// The devices that the running scan has reported: the ones whose readings end with it.
     private var found: Set<BluetoothAddress> = []
 
-    private(set) lazy var adapter1 = Adapter1(adapter: self)
-    private(set) lazy var discovery = Discovery(adapter: self)
-    private(set) lazy var server = LocalServer(adapter: self)
-    private(set) lazy var gattManager = GattManager1(adapter: self)
-    private(set) lazy var advertising = LEAdvertisingManager1(adapter: self)
+    /// What stands in files of its own. The parts own the adapter as it owns them, until it is released: whatever they
+    /// have under way then still finds it.
+    @BlueZSimulatorActor
+    private final class Parts {
+        let adapter1: Adapter1
+        let discovery: Discovery
+        let server: LocalServer
+        let gattManager: GattManager1
+        let advertising: LEAdvertisingManager1
 
-    init(name: String, path: ObjectPath, presence: BusPresence, profile: BehaviourProfile, controller: MediumController) {
+        init(_ adapter: Adapter) {
+            adapter1 = Adapter1(adapter: adapter)
+            discovery = Discovery(adapter: adapter)
+            server = LocalServer(adapter: adapter)
+            gattManager = GattManager1(adapter: adapter)
+            advertising = LEAdvertisingManager1(adapter: adapter)
+        }
+    }
+
+    private var kept: Parts?
+    private var isReleased = false
+
+    private var parts: Parts {
+        if let kept { return kept }
+        let parts = Parts(self)
+        // Whoever comes late gets parts that nobody else will see.
+        if !isReleased { kept = parts }
+        return parts
+    }
+
+    var adapter1: Adapter1 { parts.adapter1 }
+    var discovery: Discovery { parts.discovery }
+    var server: LocalServer { parts.server }
+    var gattManager: GattManager1 { parts.gattManager }
+    var advertising: LEAdvertisingManager1 { parts.advertising }
+
+    init(name: String, path: ObjectPath, presence: BusPresence, profile: BehaviourProfile, controller: MediumController)
+    {
         self.name = name
         self.path = path
         self.presence = presence
@@ -39,7 +70,7 @@ final class Adapter: ControllerDelegate {
     func appear() {
         controller.attach(self)
         isPowered = controller.isPowered
-        presence.export([adapter1, gattManager, advertising], at: path)
+        presence.export([adapter1, gattManager, advertising], at: path, owner: self)
     }
 
     /// Takes the adapter and all its devices from the bus: InterfacesRemoved.
@@ -53,10 +84,13 @@ final class Adapter: ControllerDelegate {
     /// Ends everything without a word on the bus, as a daemon that dies.
     func releaseAll() {
         for device in devices.values { device.discard() }
+        devices = [:]
         discovery.reset()
         server.reset()
         advertising.reset()
         controller.detach()
+        isReleased = true
+        kept = nil
     }
 
     func clientGone(_ client: String) {
@@ -90,7 +124,7 @@ final class Adapter: ControllerDelegate {
         devices[address] = device
         prepare(device)
         device.heard()
-        presence.export([device], at: path)
+        presence.export([device], at: path, owner: self)
         return device
     }
 
@@ -178,9 +212,11 @@ final class Adapter: ControllerDelegate {
         device.stopTemporaryTimer()
         if isKnown { device.signal(["Connected"]) }
         server.centralConnected(central, device: device, mtu: mtu)
-        advertising.centralConnected()
-        // bluetoothd looks at the services of whoever connects; a central has none to show.
-        device.resolveWithoutServices()
+        Task {
+            await advertising.centralConnected()
+            // bluetoothd looks at the services of whoever connects; a central has none to show.
+            if device.central == central { device.resolveWithoutServices() }
+        }
     }
 
     func centralDisconnected(_ central: CentralID, reason: DisconnectReason) {

@@ -8,7 +8,7 @@ internal import DBus
 /// Source: src/adapter.c of BlueZ, doc/org.bluez.Adapter.rst.
 @BlueZSimulatorActor
 final class Adapter1: BusInterface {
-    private unowned let adapter: Adapter
+    private let adapter: Adapter
     private var alias: String?
     private var isDiscoverable = false
     private var isPairable = false

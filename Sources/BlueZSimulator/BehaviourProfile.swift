@@ -89,21 +89,22 @@ public struct BehaviourProfile: Sendable, Hashable {
     }
 
     /// Debian 11.
-    public static let bluez5_55 = BehaviourProfile(version: Version(5, 55))
+    public static let bluez555 = BehaviourProfile(version: Version(5, 55))
     /// Debian 12, Raspberry Pi OS bookworm.
-    public static let bluez5_66 = BehaviourProfile(version: Version(5, 66))
+    public static let bluez566 = BehaviourProfile(version: Version(5, 66))
     /// Debian 13.
-    public static let bluez5_82 = BehaviourProfile(version: Version(5, 82))
+    public static let bluez582 = BehaviourProfile(version: Version(5, 82))
     /// Rolling distributions.
-    public static let bluez5_87 = BehaviourProfile(version: Version(5, 87))
+    public static let bluez587 = BehaviourProfile(version: Version(5, 87))
 
-    public static let all: [BehaviourProfile] = [.bluez5_55, .bluez5_66, .bluez5_82, .bluez5_87]
+    public static let all: [BehaviourProfile] = [.bluez555, .bluez566, .bluez582, .bluez587]
 
     /// The preset of a version as it is written on a command line, such as "5.66"; `nil` if it is not 5.x with an x
     /// from 50 to 99.
     public init?(named name: String) {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts[0] == "5", let minor = Int(parts[1]), (50...99).contains(minor) else { return nil }
+        guard parts.count == 2, parts[0] == "5", let minor = Int(parts[1]), (50...99).contains(minor)
+        else { return nil }
         self.init(version: Version(5, minor))
     }
 }

@@ -41,6 +41,11 @@ public final class BlueZSimulator {
         plugged = Set(order)
     }
 
+    isolated deinit {
+        for adapter in adapters.values { adapter.releaseAll() }
+        presence?.close()
+    }
+
     /// Starts the simulator; returns once `org.bluez` is on the bus with all its adapters.
     ///
     /// - Parameters:
@@ -49,7 +54,7 @@ public final class BlueZSimulator {
     /// - Throws: What `DBusConnection.open` and `requestName` throw: `noBus`, `accessDenied`, `addressInUse` when
     ///   another org.bluez is there.
     public static func start(
-        on bus: BusAddress, medium: SimulatedMedium, adapters: Int = 1, profile: BehaviourProfile = .bluez5_66
+        on bus: BusAddress, medium: SimulatedMedium, adapters: Int = 1, profile: BehaviourProfile = .bluez566
     ) async throws(DBusError) -> BlueZSimulator {
         guard (0...Limits.adapters).contains(adapters) else {
             throw DBusError(.invalidArgument, "a simulator has 0 to \(Limits.adapters) adapters, not \(adapters)")
@@ -68,7 +73,7 @@ public final class BlueZSimulator {
     ///
     /// - Parameter onReady: Called once `org.bluez` is on the bus.
     public static func run(
-        on bus: BusAddress, adapters: Int = 2, profile: BehaviourProfile = .bluez5_66, seed: UInt64 = 1,
+        on bus: BusAddress, adapters: Int = 2, profile: BehaviourProfile = .bluez566, seed: UInt64 = 1,
         conditions: Conditions = Conditions(connectionTime: .milliseconds(100), discoveryTime: .milliseconds(100)),
         onReady: @Sendable (BlueZSimulator) async -> Void = { _ in }
     ) async throws(DBusError) {
@@ -98,7 +103,7 @@ public final class BlueZSimulator {
             presence.onClientGone = { [weak self] client in self?.clientGone(client) }
             self.presence = presence
             agents = AgentManager1()
-            presence.export([agents], at: "/org/bluez")
+            presence.export([agents], at: "/org/bluez", owner: agents)
             for name in order where plugged.contains(name) { add(name, presence) }
             try await presence.takeName()
         } catch {
@@ -179,5 +184,12 @@ public final class BlueZSimulator {
         radio.plug()
         radio.setPowered(true)
         if let presence { add(name, presence) }
+    }
+}
+
+extension BlueZSimulator {
+    /// Whether a Connect of this device's object waits for its answer.
+    package func isConnecting(_ path: ObjectPath) -> Bool {
+        adapters.values.contains { $0.device(at: path)?.pendingConnect != nil }
     }
 }

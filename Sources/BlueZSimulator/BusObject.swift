@@ -27,8 +27,11 @@ extension BusInterface {
 final class BusObject: ExportedObject {
     let interfaces: [ExportedInterface]
     private let parts: [String: any BusInterface]
+    /// What the parts refer to without owning it.
+    private let owner: any AnyObject & Sendable
 
-    init(_ parts: [any BusInterface]) {
+    init(_ parts: [any BusInterface], owner: any AnyObject & Sendable) {
+        self.owner = owner
         interfaces = parts.map(\.declaration)
         self.parts = Dictionary(parts.map { ($0.declaration.name, $0) }) { first, _ in first }
     }

@@ -44,10 +44,11 @@ final class BusPresence {
         if isOpen { onClientGone?(name) }
     }
 
-    func export(_ parts: [any BusInterface], at path: ObjectPath) {
+    /// - Parameter owner: Kept for as long as the object is exported.
+    func export(_ parts: [any BusInterface], at path: ObjectPath, owner: any AnyObject & Sendable) {
         guard isOpen else { return }
         // Paths and declarations are ours, so the only refusal left is a connection that is lost.
-        let object = BusObject(parts)
+        let object = BusObject(parts, owner: owner)
         connection.assumeIsolated { try? $0.export(object, at: path) }
     }
 

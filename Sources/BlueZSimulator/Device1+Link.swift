@@ -66,6 +66,9 @@ extension Device1 {
     }
 
     private func resolved(_ found: [RemoteService], _ link: any PeripheralConnection) async {
+        // Strong: the adapter may be pulled out meanwhile.
+        let adapter = adapter
+        defer { withExtendedLifetime(adapter) {} }
         let mtu = await link.attMTU ?? 23
         guard connection === link else { return }
         if adapter.profile.resolvesBeforeExporting {

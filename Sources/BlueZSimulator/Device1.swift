@@ -10,7 +10,8 @@ internal import DBus
 final class Device1: BusInterface {
     let address: BluetoothAddress
     let path: ObjectPath
-    unowned let adapter: Adapter
+    /// Owning, as its services own it: `discard` and the adapter, which forgets its devices, undo the cycles.
+    let adapter: Adapter
     private(set) var advertised = Advertisement()
     private var flags: UInt8?
     private(set) var rssi: Int16?

@@ -10,7 +10,7 @@ final class Discovery {
         var isDiscovering: Bool
     }
 
-    private unowned let adapter: Adapter
+    private let adapter: Adapter
     private var clients: [String: Client] = [:]
     /// All filters as one, kept because every report is judged by it.
     private(set) var merged = MergedDiscoveryFilter([])
@@ -44,7 +44,8 @@ final class Discovery {
         clients[call.sender, default: Client(filter: nil, isDiscovering: false)].isDiscovering = true
         merge()
         if wasActive { return call.reply() }
-        Task {
+        // Strong: the adapter may be pulled out meanwhile.
+        Task { [adapter] in
             await adapter.controller.startScanning()
             adapter.adapter1.signal(["Discovering"])
             call.reply()

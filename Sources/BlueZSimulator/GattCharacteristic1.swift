@@ -19,7 +19,7 @@ final class GattCharacteristic1: BusInterface {
     let characteristic: RemoteCharacteristic
     let path: ObjectPath
     private let handle: UInt16
-    private unowned let service: GattService1
+    private let service: GattService1
     private var value: [UInt8]?
     private var mtu: Int
     private var isNotifying = false

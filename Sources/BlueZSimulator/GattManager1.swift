@@ -13,7 +13,7 @@ final class GattManager1: BusInterface {
         let root: ObjectPath
     }
 
-    private unowned let adapter: Adapter
+    private let adapter: Adapter
     /// Applications, those that are still being asked for their objects too.
     private var registrations: [Key: UInt64] = [:]
     private var nextID: UInt64 = 1

@@ -12,7 +12,7 @@ final class GattService1: BusInterface {
     let service: RemoteService
     let path: ObjectPath
     let handle: UInt16
-    unowned let device: Device1
+    let device: Device1
     private(set) var characteristics: [GattCharacteristic1] = []
     nonisolated let declaration: ExportedInterface
 
@@ -37,9 +37,9 @@ final class GattService1: BusInterface {
     }
 
     func export() {
-        device.adapter.presence.export([self], at: path)
+        device.adapter.presence.export([self], at: path, owner: device)
         for characteristic in characteristics {
-            device.adapter.presence.export([characteristic], at: characteristic.path)
+            device.adapter.presence.export([characteristic], at: characteristic.path, owner: self)
         }
     }
 
@@ -48,6 +48,7 @@ final class GattService1: BusInterface {
             characteristic.disconnected()
             device.adapter.presence.unexport(characteristic.path)
         }
+        characteristics = []
         device.adapter.presence.unexport(path)
     }
 

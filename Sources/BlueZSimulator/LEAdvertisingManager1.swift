@@ -24,7 +24,7 @@ final class LEAdvertisingManager1: BusInterface {
 
     private static let advertisementInterface = "org.bluez.LEAdvertisement1"
 
-    private unowned let adapter: Adapter
+    private let adapter: Adapter
     private var instances: [Key: Instance] = [:]
     /// A central's connection has stopped the advertising, until its end or the next registration.
     private var isPaused = false
@@ -86,8 +86,9 @@ final class LEAdvertisingManager1: BusInterface {
             instances[key] = nil
             return call.fail(error)
         }
-        Task { [weak self] in
+        Task { [weak self, adapter] in
             let isOnAir = await self?.putOnAir(instance) ?? false
+            defer { withExtendedLifetime(adapter) {} }
             guard let self, self.instances[key] === instance else { return call.fail(.advertisementNotRegistered) }
             guard isOnAir else {
                 self.instances[key] = nil
@@ -108,6 +109,8 @@ final class LEAdvertisingManager1: BusInterface {
 
     private func putOnAir(_ instance: Instance) async -> Bool {
         guard let data = instance.data else { return false }
+        // Strong, here and in `remove`: the adapter may be pulled out meanwhile.
+        let adapter = adapter
         // Registering starts the advertising anew, whatever had stopped it.
         isPaused = false
         let (advertisement, scanResponse) = data.sizes
@@ -172,10 +175,11 @@ final class LEAdvertisingManager1: BusInterface {
 
     private func remove(_ key: Key) async {
         guard let instance = instances.removeValue(forKey: key) else { return }
+        let adapter = adapter
         instance.changes?.cancel()
         instance.timeout?.cancel()
         await adapter.controller.stopAdvertising(instance.number)
-        signalCounts()
+        withExtendedLifetime(adapter) { signalCounts() }
     }
 
     /// bluetoothd gives an advertisement up and says so.
@@ -212,12 +216,11 @@ final class LEAdvertisingManager1: BusInterface {
         isPaused = false
     }
 
-    func centralConnected() {
+    func centralConnected() async {
         guard adapter.profile.stopsAdvertisingWhileConnected, !isPaused, !instances.isEmpty else { return }
         isPaused = true
-        for instance in instances.values {
-            Task { await adapter.controller.stopAdvertising(instance.number) }
-        }
+        let controller = adapter.controller
+        for instance in instances.values { await controller.stopAdvertising(instance.number) }
     }
 
     func centralsGone() {
@@ -237,7 +240,8 @@ final class LEAdvertisingManager1: BusInterface {
     func property(_ name: String) -> DBusValue? {
         switch name {
         case "ActiveInstances": .byte(UInt8(clamping: instances.count))
-        case "SupportedInstances": .byte(Limits.advertisingInstances - min(Limits.advertisingInstances, UInt8(clamping: instances.count)))
+        case "SupportedInstances":
+            .byte(UInt8(clamping: Int(Limits.advertisingInstances) - instances.count))
         case "SupportedIncludes": .strings(["tx-power", "appearance", "local-name"])
         case "SupportedSecondaryChannels": .strings(["1M", "2M"])
         case "SupportedFeatures": .strings(["CanSetTxPower"])

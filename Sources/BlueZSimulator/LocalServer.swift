@@ -27,7 +27,7 @@ final class LocalServer {
 
     private static let interface = "org.bluez.GattCharacteristic1"
 
-    private unowned let adapter: Adapter
+    private let adapter: Adapter
     private var applications: [UInt64: Registered] = [:]
     private var centrals: [CentralID: Central] = [:]
     /// How many subscriptions an application has been told of: StopNotify comes when the last one goes.
@@ -54,6 +54,9 @@ final class LocalServer {
                 service.uuid, isPrimary: service.isPrimary,
                 characteristics: service.characteristics.map { LocalCharacteristic($0.uuid, $0.flags.properties) })
         }
+        // Strong: the adapter may be pulled out meanwhile.
+        let adapter = adapter
+        defer { withExtendedLifetime(adapter) {} }
         try await adapter.controller.serve(id, services)
         let rule = MatchRule.propertiesChanged(
             sender: application.owner, pathNamespace: application.root == .root ? nil : application.root,
@@ -298,13 +301,9 @@ final class LocalServer {
             guard let index = object.characteristics.firstIndex(where: { $0.path == path }) else { continue }
             let id = ServedCharacteristicID(
                 application: application, position: LocalCharacteristicID(service: service, characteristic: index))
-            let header = adapter.profile.usesMultipleNotificationPDU ? 5 : 3
-            for (central, state) in centrals where state.subscriptions.contains(id) {
-                // Too long is cut without a word, on either side.
-                let room = min(Limits.attributeBytes, max(0, state.mtu - header))
-                adapter.controller.notify(Array(value.prefix(room)), on: id, to: central)
-            }
-            return
+            // Too long is cut without a word, on either side.
+            return adapter.controller.notify(
+                value, on: id, header: adapter.profile.usesMultipleNotificationPDU ? 5 : 3)
         }
     }
 }

@@ -162,8 +162,8 @@ final class MediumController {
         applications[application] = (services, nil)
         do {
             try await open(application, services)
-        } catch where error.code == .poweredOff || error.code == .adapterNotFound {
-            return
+        } catch {
+            guard error.code == .poweredOff || error.code == .adapterNotFound else { throw error }
         }
     }
 
@@ -232,11 +232,16 @@ final class MediumController {
         centrals.first { $0.value.peer == peer }?.key
     }
 
-    /// Sends one notification to one central. The value fits its MTU already.
-    func notify(_ value: [UInt8], on characteristic: ServedCharacteristicID, to central: CentralID) {
-        guard let session = applications[characteristic.application]?.session, let peer = centrals[central]?.peer
-        else { return }
-        send { try? await session.notify(value, on: characteristic.position, to: peer) }
+    /// Sends one notification to every central that has subscribed, cut to its MTU less a header of this many bytes.
+    ///
+    /// The radio knows best who has: a subscription is acknowledged on the air before it is heard of here.
+    func notify(_ value: [UInt8], on characteristic: ServedCharacteristicID, header: Int) {
+        guard let session = applications[characteristic.application]?.session else { return }
+        for link in session.subscribers(of: characteristic.position) {
+            let room = min(Limits.attributeBytes, max(0, link.attMTU - header))
+            let part = Array(value.prefix(room))
+            send { try? await session.notify(part, on: characteristic.position, to: link.peer) }
+        }
     }
 
     /// Answers and notifications leave one after another, in the order in which the application gave them.

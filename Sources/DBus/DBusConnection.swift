@@ -63,14 +63,13 @@ public actor DBusConnection {
     public var closed: DBusError {
         get async {
             if let ended = core.ended { return ended }
-            let core = core
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
                 // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
                 await withCheckedContinuation { continuation in
                     waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
-            } onCancel: {
+            } onCancel: { [core] in
                 core.loop.execute {
                     guard let id = waiter.id else { return }
                     core.removeEndHandler(id, calling: DBusError(.cancelled, "the wait was cancelled"))
@@ -110,12 +109,15 @@ public actor DBusConnection {
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
         guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
-        let core = core
         let id = core.newCallID()
         let result = await withTaskCancellationHandler {
             // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
-            await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
-        } onCancel: {
+            // The preference: a continuation resumes on the global executor, and only there hops to the actor. With it
+            // the task goes on in the turn of the loop that has read the answer, and wakes no other thread.
+            await withTaskExecutorPreference(loop) {
+                await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
+            }
+        } onCancel: { [core] in
             core.loop.execute { core.cancelCall(id: id) }
         }
         return try result.get()
@@ -270,7 +272,7 @@ public actor DBusConnection {
         guard Names.isBusName(name) else { throw DBusError(.invalidArgument, "not a valid bus name: \(name)") }
         do throws(DBusError) {
             return try await callBus("GetNameOwner", [.string(name)], returning: "s").first?.asString
-        } catch where error.isServiceUnknown {
+        } catch  where error.isServiceUnknown {
             return nil
         }
     }

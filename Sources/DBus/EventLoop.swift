@@ -9,7 +9,7 @@ import Glibc
 /// must not block. An idle loop does not wake up.
 ///
 /// `@unchecked Sendable`: the only state is the core, which guards its own.
-public final class EventLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// The loop that D-Bus work uses unless told otherwise; its thread starts at the first use.
     public static let shared = EventLoop(name: "dbus")
 

@@ -48,7 +48,8 @@ final class LoopCore: @unchecked Sendable {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         wakeFD = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         var event = epoll_event()
-        event.events = EPOLLIN.rawValue
+        // Edge-triggered: each write is an event, and nobody has to read the counter.
+        event.events = EPOLLIN.rawValue | EPOLLET.rawValue
         event.data.u64 = LoopCore.tag(wakeFD, 0)
         // A process that is out of descriptors when it makes a loop cannot run one; there is nobody to tell later.
         precondition(
@@ -85,10 +86,11 @@ final class LoopCore: @unchecked Sendable {
     }
 
     func stop() {
-        lock.withLock {
+        let wakes = lock.withLock {
             stopping = true
-            signal()
+            return mustWake()
         }
+        if wakes { wake() }
     }
 
     func enqueue(_ job: UnownedJob) {
@@ -103,14 +105,20 @@ final class LoopCore: @unchecked Sendable {
         let here = isCurrent
         lock.lock()
         queue.append(work)
-        if !here { signal() }
+        let wakes = !here && mustWake()
         lock.unlock()
+        if wakes { wake() }
     }
 
-    /// Wakes the thread up. One write per turn is enough. With the lock held.
-    private func signal() {
-        guard !signalled else { return }
+    /// Whether the caller has to wake the thread up: one does per turn. With the lock held.
+    private func mustWake() -> Bool {
+        guard !signalled else { return false }
         signalled = true
+        return true
+    }
+
+    /// Without the lock: on a busy core the thread runs at once, and would have to wait for it.
+    private func wake() {
         var one: UInt64 = 1
         write(wakeFD, &one, 8)
     }
@@ -192,11 +200,7 @@ final class LoopCore: @unchecked Sendable {
         let descriptor = Int32(truncatingIfNeeded: event.data.u64 & 0xffff_ffff)
         let generation = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
         if descriptor == wakeFD {
-            lock.withLock {
-                var value: UInt64 = 0
-                read(wakeFD, &value, 8)
-                signalled = false
-            }
+            lock.withLock { signalled = false }
             return
         }
         // An earlier event of the same turn may have closed this one, and even opened another of the same number.
@@ -214,12 +218,13 @@ final class LoopCore: @unchecked Sendable {
             guard !end else { return false }
             guard !batch.isEmpty else { return true }
             let owner = self.owner
-            let executor = owner?.asUnownedSerialExecutor()
+            let serial = owner?.asUnownedSerialExecutor()
+            let task = owner?.asUnownedTaskExecutor()
             for work in batch {
                 switch work {
                 case .job(let job):
                     // A job belongs to an actor, and that keeps the loop alive.
-                    if let executor { job.runSynchronously(on: executor) }
+                    if let serial, let task { job.runSynchronously(isolatedTo: serial, taskExecutor: task) }
                 case .body(let body):
                     body()
                 }

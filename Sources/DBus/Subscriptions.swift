@@ -75,6 +75,7 @@ extension ConnectionCore {
         onEnd: (@Sendable () -> Void)? = nil,
         completion: @escaping @Sendable (Result<Void, DBusError>) -> Void
     ) -> MatchToken {
+        assert(loop.isCurrent)
         do throws(DBusError) {
             guard ended == nil else { throw ended ?? .connectionLost }
             guard subscriptions.count < Limits.matches else {

@@ -87,7 +87,8 @@ struct DiscoveryTests {
         fixture.medium.setRSSI(-57, between: own, and: phone)
         // Something else of the device changes after the small step; when that is signalled, the step was not.
         let other = try await phone.serve(
-            [], advertising: AdvertisementRequest(
+            [],
+            advertising: AdvertisementRequest(
                 localName: "renamed", serviceUUIDs: [Fixture.service],
                 interval: .milliseconds(20) ... .milliseconds(20)))
         try await fixture.client.property(path, "Device1", "Name") { $0.asString == "renamed" }

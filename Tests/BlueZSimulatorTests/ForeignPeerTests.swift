@@ -26,7 +26,8 @@ struct ForeignPeerTests {
         }
         try await app.register()
         try await app.advertise()
-        let bleak = try Python.run("bleak_client.py", ["--adapter", "hci1", "--app-id", "org.example"], bus: fixture.bus)
+        let bleak = try Python.run(
+            "bleak_client.py", ["--adapter", "hci1", "--app-id", "org.example"], bus: fixture.bus)
         let status = try await bleak.exit()
         #expect(status == 0, "\(bleak.errors.all)")
         #expect(bleak.lines.all == [handoff])

@@ -21,7 +21,7 @@ struct Fixture {
     /// - Parameter clock: The real one unless the test is about time.
     init(
         adapters: Int = 1,
-        profile: BehaviourProfile = .bluez5_66,
+        profile: BehaviourProfile = .bluez566,
         clock: any MonotonicClock = ContinuousClock(),
         conditions: Conditions = Conditions()
     ) async throws {
@@ -37,6 +37,11 @@ struct Fixture {
         try await patiently {
             try await BlueZSimulator.start(on: bus.busAddress, medium: medium, adapters: adapters, profile: profile)
         }
+    }
+
+    /// Waits until a Connect is under way.
+    func connecting(_ path: ObjectPath) async throws {
+        while await simulator.isConnecting(path) == false { try await Task.sleep(for: .milliseconds(1)) }
     }
 
     /// A phone that advertises and serves the message characteristic.
@@ -179,6 +184,6 @@ func patiently<Value: Sendable>(_ body: @Sendable () async throws -> Value) asyn
         } catch let error as DBusError {
             guard error.code == .limitExceeded else { throw error }
         }
-        await Task.yield()
+        try await Task.sleep(for: .milliseconds(2))
     }
 }

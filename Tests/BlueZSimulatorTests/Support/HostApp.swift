@@ -149,22 +149,21 @@ struct Phone {
     /// Scans for the host, connects and finds the message characteristic.
     init(_ radio: SimulatedRadio) async throws {
         self.radio = radio
-        let peer = try await Self.find(radio)
-        connection = try await radio.connect(to: peer, timeout: .seconds(10))
+        // The scan goes on until the link is there: on a manual clock the device could be forgotten in between.
+        let scan = try await radio.scan(for: ScanFilter(services: [Fixture.service]))
+        var found: PeerIdentifier?
+        for await case .discovered(let discovery) in scan.events {
+            found = discovery.peer
+            break
+        }
+        guard let found else { throw BluetoothError(.peerNotFound, "the scan ended") }
+        connection = try await radio.connect(to: found, timeout: .seconds(10))
+        await scan.stop()
         let services = try await connection.discoverServices(awaiting: Fixture.message)
         guard
-            let found = services.flatMap(\.characteristics).first(where: { $0.uuid == Fixture.message })
+            let message = services.flatMap(\.characteristics).first(where: { $0.uuid == Fixture.message })
         else { throw BluetoothError(.attributeNotFound, "no message characteristic") }
-        characteristic = found
-    }
-
-    static func find(_ radio: SimulatedRadio) async throws -> PeerIdentifier {
-        let scan = try await radio.scan(for: ScanFilter(services: [Fixture.service]))
-        for await case .discovered(let discovery) in scan.events {
-            await scan.stop()
-            return discovery.peer
-        }
-        throw BluetoothError(.peerNotFound, "the scan ended")
+        characteristic = message
     }
 
     func write(_ value: [UInt8]) async throws {
