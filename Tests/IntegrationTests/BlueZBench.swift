@@ -24,7 +24,7 @@ struct BlueZBench: ContractControls {
     private let phone: Machine
     private let secondPhone: Machine
 
-    static func make(_ profile: BehaviourProfile = .bluez5_66) async throws -> BlueZBench {
+    static func make(_ profile: BehaviourProfile = .bluez566) async throws -> BlueZBench {
         let medium = SimulatedMedium(
             clock: ContinuousClock(),
             seed: 11,
@@ -98,7 +98,7 @@ struct BlueZBench: ContractControls {
     /// Runs one case on a bench of its own.
     static func check(
         _ contractCase: ContractCase,
-        on profile: BehaviourProfile = .bluez5_66
+        on profile: BehaviourProfile = .bluez566
     ) async throws -> (ContractCase.Outcome, linksLeft: [SimulatedLink]) {
         let bench = try await make(profile)
         do {
