@@ -125,7 +125,8 @@ public actor DBusConnection {
             return await withTaskCancellationHandler(
                 operation: {
                     _ = self
-                    return await withUnsafeContinuation(isolation: self) { continuation in
+                    return await withUnsafeContinuation(isolation: self) {
+                        (continuation: UnsafeContinuation<Answer<[DBusValue]>, Never>) in
                         // A task that is cancelled by now may have told so before there was anything to cancel; one
                         // that is cancelled later tells the loop after this.
                         guard !Task.isCancelled else {
