@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""The daemons of the guest, each started, killed and started again at a case's will."""
+import asyncio
+import os
+import signal
+
+SYSTEM_BUS_SOCKET = "/run/dbus/system_bus_socket"
+
+
+class Daemon:
+    def __init__(self, arguments, log):
+        self.arguments = arguments
+        self.log = log
+        self.process = None
+
+    @property
+    def running(self):
+        return self.process is not None and self.process.returncode is None
+
+    async def start(self, *more):
+        with open(self.log, "ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                *self.arguments, *more, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log
+            )
+
+    async def end(self, how=signal.SIGKILL):
+        if self.running:
+            self.process.send_signal(how)
+        if self.process is not None:
+            await self.process.wait()
+
+    def log_size(self):
+        return os.path.getsize(self.log) if os.path.exists(self.log) else 0
+
+
+class BusDaemon(Daemon):
+    def __init__(self, log):
+        super().__init__(["dbus-daemon", "--system", "--nofork", "--nopidfile", "--nosyslog"], log)
+
+    async def start(self, *more):
+        if os.path.exists(SYSTEM_BUS_SOCKET):
+            os.unlink(SYSTEM_BUS_SOCKET)
+        await super().start(*more)
+        while not os.path.exists(SYSTEM_BUS_SOCKET):
+            await asyncio.sleep(0.02)
+
+
+class BluetoothDaemon(Daemon):
+    """bluetoothd of this system, or of another release's root file system."""
+
+    def __init__(self, log, configuration):
+        root = os.environ.get("LAB_ROOT", "")
+        path = os.environ.get("LAB_DAEMON") or "/usr/libexec/bluetooth/bluetoothd"
+        if root:
+            with open(configuration, encoding="utf-8") as file, open(root + "/run/lab.conf", "w", encoding="utf-8") as to:
+                to.write(file.read())
+            arguments = ["chroot", root, path, "-n", "-f", "/run/lab.conf"]
+        else:
+            arguments = [path, "-n", "-f", configuration]
+        super().__init__(arguments, log)
+        self.experimental = True  # most cases want a quick advertising interval, experimental before BlueZ 5.77
+
+    async def start(self, *more):
+        await super().start(*(["-E"] if self.experimental else []), *more)
