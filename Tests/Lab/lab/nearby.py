@@ -20,7 +20,7 @@ class Nearby:
 
     def __init__(self, lab, *arguments):
         self.lab = lab
-        self.arguments = [os.environ["LAB_NEARBY"], *arguments, "--json"]
+        self.arguments = [os.environ["LAB_NEARBY"], *arguments, "--json", "--verbose"]
         self.events = []
         self.garbage = []
         self.errors = b""
@@ -170,17 +170,21 @@ class NearbyJoin:
 
     async def outcome(self, timeout=None):
         status = await self.nearby.exit(self.limit + 10 if timeout is None else timeout)
-        for event in reversed(self.nearby.events):
-            kind = event.get("event")
-            if kind == "handoff":
+        results = [event for event in self.nearby.events if event.get("event") in ("handoff", "error")]
+        if len(results) > 1:
+            raise AssertionError(f"nearby join printed {len(results)} results")
+        for event in results:
+            if event["event"] == "handoff":
                 if status != SUCCESS:
                     raise AssertionError(f"a handoff, but exit status {status}")
-                return Outcome("handoff", event.get("message"), status=status)
-            if kind in ("rejected", "error"):
-                if status in (SUCCESS, None) or status < 0:
-                    raise AssertionError(f"{kind}, but exit status {status}")
-                code = event.get("reason") or event.get("code") or (event.get("error") or {}).get("code")
-                return Outcome("rejected" if code and kind == "rejected" else kind, code=code, status=status)
+                message = {"type": "handoff", "protocolVersion": 1}
+                message |= {key: event[key] for key in ("appId", "sessionId", "payload") if key in event}
+                return Outcome("handoff", message, status=status)
+            if status == SUCCESS or status != event.get("exitCode"):
+                raise AssertionError(f"an error that says exit status {event.get('exitCode')}, but {status}")
+            if event["code"] == "rejected":
+                return Outcome("rejected", code=event.get("reason") or event.get("attError"), status=status)
+            return Outcome("error", code=event["code"], status=status)
         raise AssertionError(f"nearby join ended silently with {status}{self.nearby.tail()}")
 
     async def kill(self):

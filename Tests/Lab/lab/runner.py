@@ -9,6 +9,11 @@ import traceback
 LOG_LIMIT = 256 * 1024
 
 
+def _source_line(error):
+    """What a bare assert says."""
+    return f"not so: {traceback.extract_tb(error.__traceback__)[-1].line}"
+
+
 class Runner:
     def __init__(self, lab, trace=False):
         self.lab = lab
@@ -20,7 +25,8 @@ class Runner:
             reason = self._not_for(case)
             if reason:
                 self.skipped += 1
-                print(f"skip {number} {case.name}: {reason}", flush=True)
+                if self.lab.subject in case.subjects:
+                    print(f"skip {number} {case.name}: {reason}", flush=True)
                 continue
             await self._run_one(number, case)
         with open(os.path.join(self.lab.folder, "summary"), "w", encoding="utf-8") as file:
@@ -63,8 +69,10 @@ class Runner:
             await asyncio.wait_for(case.run(self.lab), self.lab.seconds(case.timeout))
         except asyncio.TimeoutError:
             return f"did not end within {case.timeout:.0f} s", traceback.format_exc()
+        except AssertionError as error:
+            return str(error) or _source_line(error), traceback.format_exc()
         except Exception as error:
-            return f"{'' if isinstance(error, AssertionError) else type(error).__name__ + ': '}{error}", traceback.format_exc()
+            return f"{type(error).__name__}: {error}", traceback.format_exc()
         return None
 
     def _keep(self, case, problem, logs):

@@ -165,7 +165,7 @@ async def _(lab):
 async def _(lab):
     """No adapter when it starts, one later (hot plug)"""
     lab.adapter("hci0").unplug()
-    host = lab.host()
+    host = lab.host(more=("--wait",))
     await host.nearby.start()
     await asyncio.sleep(2)
     await lab.adapters[0].plug()
@@ -173,9 +173,9 @@ async def _(lab):
     await served_within(lab, RECOVERY)
 
 
-@case("fault/host/lossy-link", timeout=90)
+@case("fault/host/slow-link", timeout=90)
 async def _(lab):
-    """The link goes silent for 2 s in mid-exchange and comes back"""
+    """A slow link, 300 ms each way"""
     await lab.host().start()
     phone = Central.iphone(lab)
     await phone.go_to("subscribed")

@@ -155,7 +155,7 @@ async def _(lab):
     expect(await joined(lab, host), "handoff")
 
 
-@case("join/two-services", bugs=("hbldh/bleak#139",), timeout=90)
+@case("join/two-services", bugs=("hbldh/bleak#362",), timeout=90)
 async def _(lab):
     """Two instances of the service on one device: the first is another app's"""
     host = Peripheral(lab)
@@ -221,7 +221,7 @@ async def _(lab):
     expect(await (await lab.join().start()).outcome(), "handoff")
 
 
-@case("join/first-connection-fails", bugs=("hbldh/bleak#1489",), timeout=90)
+@case("join/first-connection-fails", bugs=("bluez/bluez#1489",), timeout=90)
 async def _(lab):
     """The first link is lost at once; the next attempt gets through"""
     host = await Peripheral(lab).start()

@@ -72,20 +72,27 @@ async def _(lab):
     assert len(host.seen("written")) == (2 if outcome == "accepted" else 1)
 
 
-@case("stack/long-write-in-parts", subjects=SUBJECTS)
+@case("stack/long-writes", bugs=("bluez/bluez#570",), subjects=SUBJECTS, timeout=120)
 async def _(lab):
-    """bluez.md 8: 512 prepared bytes at MTU 23: how many WriteValues, at which offsets"""
+    """bluez.md 8: prepared writes of 504 bytes and more, by MTU: what reaches the server"""
     host = await DBusHost(lab, answer=lambda request: []).start()
-    phone = Central.android(lab, mtu=23)
-    await phone.go_to("subscribed")
-    try:
-        await phone.write(envelope.padded(512))
-        outcome = "acknowledged"
-    except att.ATT_Error as error:
-        outcome = f"ATT {error.error_code:#04x}"
-    parts = [(each["options"].get("offset", 0), len(each["value"])) for each in host.seen("written")]
-    lab.note(f"{outcome}; offset and length: {parts}")
-    assert parts and parts[0][0] == 0
+    for mtu, lengths in ((23, (300, 504, 510, 512)), (185, (504, 510, 512))):
+        phone = Central(lab, mtu=mtu, asks_mtu=mtu > 23)
+        await phone.go_to("subscribed")
+        for length in lengths:
+            host.events.clear()
+            try:
+                await phone.write(envelope.padded(length))
+                outcome = "ok"
+            except att.ATT_Error as error:
+                outcome = f"ATT {error.error_code:#04x}"
+            parts = [(each["options"].get("offset", 0), len(each["value"])) for each in host.seen("written")]
+            plain = parts == [(0, length)] and outcome == "ok"
+            lab.note(f"MTU {mtu}, {length} bytes: {outcome}" + ("" if plain else f" {parts}"))
+            if length <= 504:
+                assert plain, f"{length} bytes at MTU {mtu}: {outcome}, offset and length {parts}"
+        await phone.leave()
+        await host.advertise_again()
 
 
 @case("stack/truncates-silently", bugs=("bluez/bluez#65",), subjects=SUBJECTS)
@@ -224,3 +231,16 @@ async def _(lab):
     found = [values for path, values in (await lab.bluez.objects()).items() if values.get(DEVICE, {}).get("Connected")]
     assert len(found) == 1
     lab.note(f"AddressType {found[0][DEVICE]['AddressType']}")
+
+
+@case("stack/pairing-ignored", bugs=("bluez/bluez#851",), subjects=SUBJECTS, timeout=90)
+async def _(lab):
+    """A phone that leaves bluetoothd's pairing prompt open: are its requests still answered meanwhile?"""
+    host = await DBusHost(lab).start()
+    phone = Central.guarded(lab, on_pairing=None)
+    await phone.go_to("subscribed")
+    await phone.pairing_asked.wait()
+    writing = phone.later(phone.write())
+    done, _ = await asyncio.wait([writing], timeout=5)
+    lab.note("answered" if done else f"not within 5 s (server heard of it: {bool(host.seen('written'))})")
+    writing.cancel()

@@ -2,6 +2,7 @@
 """Bumble as a central: the phone that joins. A case takes it through the steps one by one, or calls `join`."""
 import asyncio
 
+from bumble import smp
 from bumble.core import UUID, AdvertisingData
 from bumble.device import Peer
 from bumble.gatt import Characteristic, Service
@@ -24,6 +25,8 @@ class Central(BumblePeer):
         self.message = None
         self.received = asyncio.Queue()
         self.lost = asyncio.Event()
+        self.on_pairing = None
+        self.pairing_asked = asyncio.Event()
 
     @classmethod
     def iphone(cls, lab):
@@ -39,6 +42,31 @@ class Central(BumblePeer):
                 Service(UUID(service), [Characteristic(UUID(characteristic), read, Characteristic.READABLE, value)])
             )
         return central
+
+    @classmethod
+    def guarded(cls, lab, on_pairing):
+        """A phone whose battery level wants authentication. bluetoothd reads it, is refused, and asks for pairing:
+        the prompt of bluez/bluez#851. The user "refuses", "accepts", or (None) leaves it open."""
+        central = cls(lab, "iPhone", 185)
+        guarded = Characteristic.READABLE | Characteristic.READ_REQUIRES_AUTHENTICATION
+        level = Characteristic(UUID("2A19"), Characteristic.Properties.READ, guarded, bytes([80]))
+        central.device.add_service(Service(UUID("180F"), [level]))
+        central.on_pairing = on_pairing
+        return central
+
+    def _pairing_requested(self, connection):
+        self.pairing_asked.set()
+        if self.on_pairing == "accepts":
+            self.later(self._pair(connection))
+        elif self.on_pairing == "refuses":
+            failed = smp.SMP_Pairing_Failed_Command(reason=smp.ErrorCode.PAIRING_NOT_SUPPORTED)
+            self.device.smp_manager.send_command(connection, failed)
+
+    async def _pair(self, connection):
+        try:
+            await connection.pair()
+        except Exception as error:  # the exchange must come through either way
+            self.lab.note(f"pairing failed: {type(error).__name__}")
 
     @classmethod
     def android(cls, lab, mtu=517):
@@ -73,7 +101,9 @@ class Central(BumblePeer):
         address = await self.find(timeout=timeout)
         self.lost.clear()
         self.connection = await self.device.connect(address, timeout=self.lab.seconds(timeout))
-        self.connection.on("disconnection", lambda reason: self.lost.set())
+        connection = self.connection
+        connection.on("disconnection", lambda reason: self.lost.set())
+        connection.on("security_request", lambda request: self._pairing_requested(connection))
         self.peer = Peer(self.connection)
         if self.asks_mtu:
             await self.peer.request_mtu(self.mtu)
