@@ -67,7 +67,7 @@ make_root() {
     mirror=$(debian_mirror)
     [ -n "$mirror" ] || { say "no Debian mirror in apt's sources: set LAB_DEBIAN_MIRROR"; return 1; }
     [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    say "downloading Debian $suite with its BlueZ (about 60 MB, 280 MB unpacked, a minute or two)"
+    say "downloading Debian $suite with its BlueZ (about 60 MB, 250 MB unpacked, a minute or two)"
     "${as_root[@]}" rm -rf "$root"
     mkdir -p "$CACHE/roots"
     if ! "${as_root[@]}" /usr/sbin/debootstrap --variant=minbase --include=bluez,dbus "$suite" "$root" "$mirror" \

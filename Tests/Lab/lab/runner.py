@@ -65,10 +65,20 @@ class Runner:
 
     async def _outcome(self, case):
         """None, or (what went wrong, the traceback)."""
+        # A task of its own: a peer's library may cancel whoever waits for it, and that shall not be the runner.
+        running = asyncio.ensure_future(case.run(self.lab))
+        done, _ = await asyncio.wait([running], timeout=self.lab.seconds(case.timeout))
+        if not done:
+            stack = "".join(traceback.format_list(traceback.StackSummary.extract(
+                (frame, frame.f_lineno) for frame in running.get_stack()
+            )))
+            running.cancel()
+            await asyncio.wait([running], timeout=10)
+            return f"did not end within {self.lab.seconds(case.timeout):.0f} s", stack
         try:
-            await asyncio.wait_for(case.run(self.lab), self.lab.seconds(case.timeout))
-        except asyncio.TimeoutError:
-            return f"did not end within {case.timeout:.0f} s", traceback.format_exc()
+            running.result()
+        except asyncio.CancelledError:
+            return "a peer's request was cancelled: its link is gone", traceback.format_exc()
         except AssertionError as error:
             return str(error) or _source_line(error), traceback.format_exc()
         except Exception as error:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Bumble as a central: the phone that joins. A case takes it through the steps one by one, or calls `join`."""
 import asyncio
+import functools
 
 from bumble import smp
 from bumble.core import UUID, AdvertisingData
@@ -12,6 +13,21 @@ from .bumble_peer import BumblePeer
 
 SERVICE = UUID(envelope.SERVICE)
 MESSAGE = UUID(envelope.MESSAGE)
+
+
+def on_the_link(step):
+    """Bumble cancels whoever waits for an answer when the link goes; here that is an error like any other."""
+
+    @functools.wraps(step)
+    async def run(self, *arguments, **more):
+        try:
+            return await step(self, *arguments, **more)
+        except asyncio.CancelledError:
+            if asyncio.current_task().cancelling():
+                raise
+            raise ConnectionError(f"{self.name} lost its link while it would {step.__name__}") from None
+
+    return run
 
 
 class Central(BumblePeer):
@@ -96,6 +112,7 @@ class Central(BumblePeer):
             self.device.remove_listener("advertisement", heard)
             await self.device.stop_scanning()
 
+    @on_the_link
     async def connect(self, timeout=20):
         """Finds the host and connects, then exchanges the MTU. Bumble gives up on its own before `timeout` does."""
         address = await self.find(timeout=timeout)
@@ -108,6 +125,7 @@ class Central(BumblePeer):
         if self.asks_mtu:
             await self.peer.request_mtu(self.mtu)
 
+    @on_the_link
     async def discover(self):
         """Everything, as both phone platforms do when an app asks for all services."""
         await self.peer.discover_services()
@@ -118,9 +136,11 @@ class Central(BumblePeer):
         self.message = found[0]
         await self.peer.discover_descriptors(self.message)
 
+    @on_the_link
     async def subscribe(self):
         await self.peer.subscribe(self.message, lambda value: self.received.put_nowait(bytes(value)))
 
+    @on_the_link
     async def write(self, request=None):
         await self.message.write_value(envelope.join_request() if request is None else request, with_response=True)
 
