@@ -9,7 +9,7 @@ usage() {
 usage: scripts/lab.sh [options]
 
   --bluez V       the BlueZ to run on: 5.55, 5.66, 5.82, 5.87 or all; may be repeated (default: 5.66)
-  --filter NAME   only cases whose name contains NAME, or matches it as a pattern; may be repeated
+  --filter NAME   only cases whose name begins with NAME, or matches it as a pattern; may be repeated
   --core          only the handoff and fault core
   --subject S     nearby (default) or reference: the lab's own small host and client, to test the lab itself
   --nearby PATH   the nearby binary (default: built with swift build)

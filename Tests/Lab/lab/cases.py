@@ -51,6 +51,6 @@ def chosen(filters, core=False):
     for each in REGISTRY.values():
         if core and not each.core:
             continue
-        if filters and not any(part in each.name or fnmatch.fnmatch(each.name, part) for part in filters):
+        if filters and not any(each.name.startswith(part) or fnmatch.fnmatch(each.name, part) for part in filters):
             continue
         yield each
