@@ -48,6 +48,9 @@ class BusDaemon(Daemon):
 class BluetoothDaemon(Daemon):
     """bluetoothd of this system, or of another release's root file system."""
 
+    #: Most cases want a quick advertising interval, which is experimental before BlueZ 5.77.
+    USUAL = ("-E",)
+
     def __init__(self, log, configuration):
         root = os.environ.get("LAB_ROOT", "")
         path = os.environ.get("LAB_DAEMON") or "/usr/libexec/bluetooth/bluetoothd"
@@ -58,7 +61,7 @@ class BluetoothDaemon(Daemon):
         else:
             arguments = [path, "-n", "-f", configuration]
         super().__init__(arguments, log)
-        self.experimental = True  # most cases want a quick advertising interval, experimental before BlueZ 5.77
+        self.options = self.USUAL
 
     async def start(self, *more):
-        await super().start(*(["-E"] if self.experimental else []), *more)
+        await super().start(*self.options, *more)

@@ -56,16 +56,16 @@ class Lab:
     def adapter(self, name):
         return next(adapter for adapter in self.adapters if adapter.name == name)
 
-    async def start_bluetoothd(self, experimental=True):
-        self.bluetoothd.experimental = experimental
+    async def start_bluetoothd(self, options=BluetoothDaemon.USUAL):
+        self.bluetoothd.options = options
         await self.bluetoothd.start()
         await self.bluez.wait_powered(self.names, self.seconds(40))
 
-    async def restart_bluetoothd(self, pause=1.0, experimental=True):
+    async def restart_bluetoothd(self, pause=1.0, options=BluetoothDaemon.USUAL):
         """Killed, so that it tells nobody; back after the pause."""
         await self.bluetoothd.end()
         await asyncio.sleep(pause)
-        await self.start_bluetoothd(experimental)
+        await self.start_bluetoothd(options)
 
     async def cycle_power(self, name, pause=1.0):
         await self.bluez.set_powered(name, False)
@@ -135,7 +135,7 @@ class Lab:
                 await adapter.plug()
             adapter.controller.rssi = DEFAULT_RSSI
             adapter.controller.drop_duplicates = False
-        if not self.bluetoothd.running or not self.bluetoothd.experimental:
+        if not self.bluetoothd.running or self.bluetoothd.options != self.bluetoothd.USUAL:
             await self.bluetoothd.end()
             await self.start_bluetoothd()
             return
@@ -144,7 +144,7 @@ class Lab:
                 await self.bluez.set_powered(name, True)
             except BusError:
                 pass  # not there yet, or being powered: the wait below decides
-        await self.bluez.wait_powered(self.names, self.seconds(20))
+        await self.bluez.wait_powered(self.names, self.seconds(20), self.bluetoothd)
         await self.bluez.forget_devices()
 
     async def reset(self):

@@ -60,7 +60,9 @@ class Runner:
         try:
             await asyncio.wait_for(lab.clean(), lab.seconds(40))
         except Exception as error:  # the next case shall have a working guest
-            print(f"lab: clean-up after {case.name}: {error!r}", flush=True)
+            state = "runs" if lab.bluetoothd.running else f"has ended with {lab.bluetoothd.process.returncode}"
+            print(f"lab: clean-up after {case.name}: {error!r}; bluetoothd {state}", flush=True)
+            self._keep(case, None, logs)
             await lab.reset()
 
     async def _outcome(self, case):

@@ -233,14 +233,21 @@ async def _(lab):
     lab.note(f"AddressType {found[0][DEVICE]['AddressType']}")
 
 
-@case("stack/pairing-ignored", bugs=("bluez/bluez#851",), subjects=SUBJECTS, timeout=90)
-async def _(lab):
-    """A phone that leaves bluetoothd's pairing prompt open: are its requests still answered meanwhile?"""
-    host = await DBusHost(lab).start()
-    phone = Central.guarded(lab, on_pairing=None)
-    await phone.go_to("subscribed")
-    await phone.pairing_asked.wait()
-    writing = phone.later(phone.write())
-    done, _ = await asyncio.wait([writing], timeout=5)
-    lab.note("answered" if done else f"not within 5 s (server heard of it: {bool(host.seen('written'))})")
-    writing.cancel()
+for reaction in ("refuses", "accepts", None):
+
+    @case(f"stack/pairing-{reaction or 'ignored'}", bugs=("bluez/bluez#851",), subjects=SUBJECTS, timeout=90)
+    async def _(lab, reaction=reaction):
+        """A phone guards its battery level; bluetoothd reads it and asks for pairing. What becomes of the link?"""
+        host = await DBusHost(lab).start()
+        phone = Central.guarded(lab, on_pairing=reaction)
+        try:
+            await phone.go_to("subscribed")
+            await asyncio.wait_for(phone.pairing_asked.wait(), lab.seconds(8))
+            await asyncio.sleep(0.5)
+            writing = phone.later(phone.write())
+            await asyncio.wait([writing], timeout=lab.seconds(5))
+            answered = writing.done() and writing.exception() is None
+            outcome = "answered" if answered else f"write not answered (server heard of it: {bool(host.seen('written'))})"
+        except (ConnectionError, asyncio.TimeoutError) as error:
+            outcome = str(error) or "not asked for"
+        lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
