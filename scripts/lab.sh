@@ -51,7 +51,9 @@ while [ $# -gt 0 ]; do
         [[ ${2:-} =~ ^[A-Za-z0-9_./*-]+$ ]] || { echo "lab.sh: $1 takes a name or number, not '${2:-}'" >&2; exit 2; }
         arguments+=("$1" "$2")
         shift ;;
-    --nearby) nearby=$(readlink -e "${2:-}") || { echo "lab.sh: --nearby: no such file: '${2:-}'" >&2; exit 2; }; shift ;;
+    --nearby)
+        nearby=$(readlink -e "${2:-}") || { echo "lab.sh: --nearby: no such file: '${2:-}'" >&2; exit 2; }
+        shift ;;
     --core | --trace) arguments+=("$1") ;;
     --keep) keep=1 ;;
     --list) mode=list ;;

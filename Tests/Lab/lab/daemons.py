@@ -2,6 +2,7 @@
 """The daemons of the guest, each started, killed and started again at a case's will."""
 import asyncio
 import os
+import shutil
 import signal
 
 SYSTEM_BUS_SOCKET = "/run/dbus/system_bus_socket"
@@ -55,8 +56,7 @@ class BluetoothDaemon(Daemon):
         root = os.environ.get("LAB_ROOT", "")
         path = os.environ.get("LAB_DAEMON") or "/usr/libexec/bluetooth/bluetoothd"
         if root:
-            with open(configuration, encoding="utf-8") as file, open(root + "/run/lab.conf", "w", encoding="utf-8") as to:
-                to.write(file.read())
+            shutil.copy(configuration, root + "/run/lab.conf")
             arguments = ["chroot", root, path, "-n", "-f", "/run/lab.conf"]
         else:
             arguments = [path, "-n", "-f", configuration]

@@ -69,7 +69,8 @@ class Nearby:
             if len(found) >= count:
                 return found[count - 1]
             if not self.running and self.process.stdout.at_eof():
-                raise AssertionError(f"nearby ended with {self.process.returncode} before {'/'.join(names)}{self.tail()}")
+                ended = f"nearby ended with {self.process.returncode}"
+                raise AssertionError(f"{ended} before {'/'.join(names)}{self.tail()}")
             self._more.clear()
             try:
                 await asyncio.wait_for(self._more.wait(), deadline - asyncio.get_running_loop().time())

@@ -250,7 +250,6 @@ class Recorder:
 
     def __init__(self):
         self.packets = []
-        self.adapters = []
 
     def clear(self):
         self.packets.clear()

@@ -247,7 +247,8 @@ for reaction in ("refuses", "accepts", None):
             writing = phone.later(phone.write())
             await asyncio.wait([writing], timeout=lab.seconds(5))
             answered = writing.done() and writing.exception() is None
-            outcome = "answered" if answered else f"write not answered (server heard of it: {bool(host.seen('written'))})"
+            heard = bool(host.seen("written"))
+            outcome = "answered" if answered else f"write not answered (server heard of it: {heard})"
         except (ConnectionError, asyncio.TimeoutError) as error:
             outcome = str(error) or "not asked for"
         lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
