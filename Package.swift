@@ -29,12 +29,32 @@ var targets: [Target] = [
         ],
         swiftSettings: strict
     ),
+    // What the BluetoothLE contract promises, as cases that any radio's tests can run.
+    .target(
+        name: "ContractSuite",
+        dependencies: ["SimulatedRadio", "BluetoothLE"],
+        path: "Tests/ContractSuite",
+        swiftSettings: strict
+    ),
+    // What the two roles promise on top of it, over any radio.
+    .target(
+        name: "HandoffSuite",
+        dependencies: ["ContractSuite", "NearbyDiscoveryKit", "BluetoothLE"],
+        path: "Tests/HandoffSuite",
+        swiftSettings: strict
+    ),
     .testTarget(name: "BluetoothLETests", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .testTarget(name: "NearbyProtocolTests", dependencies: ["NearbyProtocol"], swiftSettings: strict),
-    .testTarget(name: "SimulatedRadioTests", dependencies: ["SimulatedRadio", "BluetoothLE"], swiftSettings: strict),
+    .testTarget(
+        name: "SimulatedRadioTests",
+        dependencies: ["SimulatedRadio", "ContractSuite", "BluetoothLE"],
+        swiftSettings: strict
+    ),
     .testTarget(
         name: "NearbyDiscoveryKitTests",
-        dependencies: ["NearbyDiscoveryKit", "NearbyProtocol", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE",
+        ],
         swiftSettings: strict
     ),
 ]
@@ -57,7 +77,9 @@ targets += [
     ),
     .executableTarget(
         name: "nearby",
-        dependencies: ["NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+        ],
         swiftSettings: strict
     ),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CDBus"], swiftSettings: strict),
@@ -71,7 +93,8 @@ targets += [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus",
         ],
         swiftSettings: strict
     ),

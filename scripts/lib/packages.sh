@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Sourced by the scripts: system packages, installed only where they are missing.
 
 # need_packages WHY PACKAGE...: says what is missing and what for, then installs it (through sudo unless we are root).

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+internal import DBus
+
+/// What we follow of an `org.bluez.Adapter1` object.
+struct Adapter1: Sendable, Hashable {
+    let path: ObjectPath
+    var address: BluetoothAddress?
+    var powered = false
+    /// BlueZ 5.65 and later: `on`, `off`, `off-enabling`, `on-disabling`, `off-blocked`.
+    var powerState: String?
+    /// `central`, `peripheral`, `central-peripheral`; `nil` where bluetoothd does not say.
+    var roles: Set<String>?
+    /// Whether the object has `org.bluez.GattManager1` and `org.bluez.LEAdvertisingManager1`.
+    var servesGATT = false
+    var advertises = false
+
+    init(path: ObjectPath) { self.path = path }
+
+    /// Such as `hci0`.
+    var name: String { path.lastElement }
+
+    /// Adapters without LE have neither a role nor the interfaces for it.
+    var hasLE: Bool { roles.map { !$0.isEmpty } ?? true || advertises || servesGATT }
+
+    /// Whether the controller can be a central while it advertises; assumed where bluetoothd does not say.
+    var isCentralWhileAdvertising: Bool { roles.map { $0.contains("central-peripheral") } ?? true }
+
+    mutating func apply(_ changed: [String: DBusValue], invalidated: [String] = []) {
+        for (name, value) in changed {
+            switch name {
+            case "Address":
+                address = value.asString.flatMap { BluetoothAddress($0, kind: address?.kind ?? .public) }
+            case "AddressType":
+                let kind: BluetoothAddress.Kind = value.asString == "random" ? .random : .public
+                if let raw = address?.rawValue { address = BluetoothAddress(rawValue: raw, kind: kind) }
+            case "Powered": powered = value.asBool ?? powered
+            case "PowerState": powerState = value.asString
+            case "Roles": roles = value.asStrings.map { Set($0.prefix(8)) }
+            default: break
+            }
+        }
+        for name in invalidated {
+            switch name {
+            case "PowerState": powerState = nil
+            case "Roles": roles = nil
+            default: break
+            }
+        }
+    }
+}
+
+/// Which adapter a radio uses (rule 26).
+struct AdapterChoice: Sendable, Hashable {
+    /// By name or address, as the user wrote it; `nil`: the first powered one with LE.
+    var wanted: String?
+
+    /// The adapter to use now: `current` as long as it will do, so that a second adapter that appears changes nothing.
+    func pick(from adapters: some Collection<Adapter1>, current: ObjectPath?) -> Adapter1? {
+        if let wanted {
+            let address = BluetoothAddress(wanted)?.rawValue
+            return adapters.first { $0.name == wanted || (address != nil && $0.address?.rawValue == address) }
+        }
+        let usable = adapters.filter(\.hasLE).sorted { $0.path < $1.path }
+        let powered = usable.filter(\.powered)
+        return powered.first { $0.path == current } ?? powered.first
+            ?? usable.first { $0.path == current } ?? usable.first
+    }
+
+    /// The error that says why there is nothing to pick.
+    func absence(among adapters: some Collection<Adapter1>) -> BluetoothError {
+        if let wanted {
+            let names = adapters.map(\.name).sorted().joined(separator: ", ")
+            return BluetoothError(
+                .adapterNotFound,
+                "there is no Bluetooth adapter \(wanted)",
+                advice: names.isEmpty
+                    ? "Plug the adapter in, and see what `bluetoothctl list` shows."
+                    : "The adapters here are: \(names).",
+                subject: wanted
+            )
+        }
+        guard adapters.isEmpty else {
+            return BluetoothError(
+                .adapterNotFound, "no adapter here does Bluetooth LE", advice: "Plug in one that does.")
+        }
+        return BluetoothError(
+            .adapterNotFound,
+            "there is no Bluetooth adapter",
+            advice: "Plug one in, and see what `systemctl status bluetooth` and `bluetoothctl list` say."
+        )
+    }
+}
+
+extension Adapter1 {
+    /// `nil` if the adapter is on, else the error that says why it is not and what lifts it.
+    func powerError(block: @autoclosure () -> RadioBlock?) -> BluetoothError? {
+        guard !powered else { return nil }
+        let blocked = block()
+        if blocked == .hard {
+            return BluetoothError(
+                .poweredOff,
+                "Bluetooth is blocked by a switch of this machine",
+                advice: "Turn on its wireless switch or key, or leave flight mode.",
+                subject: name
+            )
+        }
+        if blocked == .soft || powerState == "off-blocked" {
+            return BluetoothError(
+                .poweredOff,
+                "Bluetooth is blocked by rfkill",
+                advice: "Run `rfkill unblock bluetooth`.",
+                subject: name
+            )
+        }
+        return BluetoothError(
+            .poweredOff,
+            "the Bluetooth adapter is off",
+            advice: "Run `bluetoothctl power on`.",
+            subject: name
+        )
+    }
+}
+
+/// The calls of `org.bluez.Adapter1` that we make.
+extension Adapter1 {
+    static func setDiscoveryFilter(_ adapter: ObjectPath, _ filter: DiscoveryFilter) -> DBusCall {
+        call(adapter, "SetDiscoveryFilter", [filter.value])
+    }
+
+    static func startDiscovery(_ adapter: ObjectPath) -> DBusCall { call(adapter, "StartDiscovery") }
+
+    static func stopDiscovery(_ adapter: ObjectPath) -> DBusCall {
+        call(adapter, "StopDiscovery", timeout: Limits.stop)
+    }
+
+    private static func call(
+        _ path: ObjectPath,
+        _ member: String,
+        _ body: [DBusValue] = [],
+        timeout: Duration = Limits.call
+    ) -> DBusCall {
+        DBusCall(BlueZName.service, path, BlueZName.adapter, member, body, returning: "", timeout: timeout)
+    }
+}

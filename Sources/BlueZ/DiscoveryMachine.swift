@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+internal import DBus
+
+/// The filter that we give to `SetDiscoveryFilter`: all our scans' wishes, merged.
+struct DiscoveryFilter: Sendable, Hashable {
+    /// Sorted; empty means any.
+    var services: [BluetoothUUID]
+    /// dBm. Always given: only with it are changes of less than 8 dB signalled (rule 17).
+    var rssi: Int
+
+    /// BlueZ's way to say "no threshold".
+    static let anyRSSI = -127
+
+    /// `nil` if there is nothing to look for.
+    init?(merging filters: some Collection<ScanFilter>) {
+        guard !filters.isEmpty else { return nil }
+        let any = filters.contains { $0.services.isEmpty }
+        services = any ? [] : filters.reduce(into: Set()) { $0.formUnion($1.services) }.sorted()
+        let thresholds = filters.compactMap(\.minimumRSSI)
+        rssi = thresholds.count == filters.count ? max(Self.anyRSSI, min(20, thresholds.min() ?? 0)) : Self.anyRSSI
+    }
+
+    /// `DuplicateData` stays off: with an RSSI threshold every report is signalled anyway, as a change of `RSSI`
+    /// (src/device.c, device_set_rssi_with_delta), and unchanged data need not be repeated.
+    var value: DBusValue {
+        var pairs: [(String, DBusValue)] = [("Transport", .string("le")), ("RSSI", .int16(Int16(rssi)))]
+        if !services.isEmpty { pairs.append(("UUIDs", .strings(services.map(\.longDescription)))) }
+        return .variantDictionary(pairs: pairs)
+    }
+}
+
+/// Our one discovery session at bluetoothd: what it should be, what it is, and the next call towards it.
+///
+/// One call at a time; nothing while there is no usable adapter.
+struct DiscoveryMachine: Sendable {
+    enum Call: Sendable, Hashable {
+        case setFilter(DiscoveryFilter)
+        case start
+        case stop
+    }
+
+    enum Outcome: Sendable, Hashable {
+        case done
+        /// `StartDiscovery` answered `InProgress`: our session runs already (rule 17).
+        case alreadyRunning
+        /// Not now: the adapter's next change decides.
+        case notReady
+        case failed
+    }
+
+    private(set) var wanted: DiscoveryFilter?
+    private(set) var isRunning = false
+    private var applied: DiscoveryFilter?
+    private var available = false
+    private var inFlight: Call?
+    private var blocked = false
+
+    /// The scans changed.
+    mutating func want(_ filter: DiscoveryFilter?) -> Call? {
+        wanted = filter
+        blocked = false
+        return next()
+    }
+
+    /// The adapter is usable, or a pause after a failure is over.
+    mutating func adapterReady() -> Call? {
+        available = true
+        blocked = false
+        return next()
+    }
+
+    /// The adapter, or bluetoothd, is gone or off: so are our session and our filter.
+    mutating func adapterLost() {
+        available = false
+        isRunning = false
+        applied = nil
+        inFlight = nil
+        blocked = false
+    }
+
+    /// The call last returned was answered.
+    mutating func answered(_ call: Call, _ outcome: Outcome) -> Call? {
+        guard inFlight == call else { return nil }
+        inFlight = nil
+        switch (call, outcome) {
+        case (.setFilter(let filter), .done): applied = filter
+        case (.start, .done), (.start, .alreadyRunning): isRunning = true
+        // Best effort: whatever it answers, we no longer want the session.
+        case (.stop, _): isRunning = false
+        default: blocked = true
+        }
+        return next()
+    }
+
+    /// Whether scans get what they want.
+    var isSettled: Bool { inFlight == nil && (wanted == nil ? !isRunning : isRunning && applied == wanted) }
+
+    private mutating func next() -> Call? {
+        guard available, inFlight == nil, !blocked else { return nil }
+        let call: Call?
+        if let wanted {
+            call = applied != wanted ? .setFilter(wanted) : isRunning ? nil : .start
+        } else {
+            call = isRunning ? .stop : nil
+        }
+        inFlight = call
+        return call
+    }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+internal import DBus
+
+// The advertisement of a session (rules 11 to 14, 24).
+extension RadioCore {
+    /// Registers if it is not, or has to be again; climbs down the ladder.
+    ///
+    /// - Returns: Why nothing is advertised.
+    func advertise(_ session: Serving, _ adapter: ObjectPath) async -> BluetoothError? {
+        guard !session.advertising.isRegistered || session.isRefreshWanted else { return nil }
+        session.isRefreshWanted = false
+        let epoch = session.epoch
+        var step = session.advertising.begin()
+        var failure: BluetoothError?
+        while session.epoch == epoch, !session.isStopping {
+            switch step {
+            case .giveUp:
+                return failure
+            case .unregisterThenRegister(let form):
+                await unregister(session, adapter)
+                step = .register(form)
+            case .register(let form):
+                guard let path = export(session, form) else {
+                    return BluetoothError(.internalFailure, "the advertisement could not be offered to the bus")
+                }
+                let result = await request(AdvertisingRegistry.register(adapter, path))
+                guard session.epoch == epoch else {
+                    withConnection { $0.unexport(path) }
+                    return nil
+                }
+                switch result {
+                case .success:
+                    session.advertising.succeeded()
+                    return nil
+                case .failure(let error):
+                    failure = BlueZFailure.error(error, during: .advertise, subject: adapter.lastElement)
+                    // A registration whose answer is late may come about yet.
+                    if error.code == .timedOut { await unregister(session, adapter) }
+                    withdraw(session)
+                    step = session.advertising.failed(AdvertisingMachine.refusal(error))
+                }
+            }
+        }
+        return nil
+    }
+
+    func unregisterAdvertisement(_ session: Serving, _ adapter: ObjectPath) async {
+        guard session.advertising.isRegistered else { return }
+        session.advertising.released()
+        await unregister(session, adapter)
+    }
+
+    /// Awaits it: registering again while the old one is being removed finds no room (rule 14).
+    private func unregister(_ session: Serving, _ adapter: ObjectPath) async {
+        guard let path = session.advertisement else { return }
+        _ = await request(AdvertisingRegistry.unregister(adapter, path))
+        withdraw(session)
+    }
+
+    private func withdraw(_ session: Serving) {
+        guard let path = session.advertisement else { return }
+        session.advertisement = nil
+        withConnection { $0.unexport(path) }
+    }
+
+    /// A path of its own for each registration: bluetoothd may not be done with the one before.
+    private func export(_ session: Serving, _ form: AdvertisingForm) -> ObjectPath? {
+        guard let connection, let request = session.request else { return nil }
+        session.advertisementSerial += 1
+        guard
+            let path = ObjectPath(validating: "\(session.root.string)_advertisement\(session.advertisementSerial)")
+        else { return nil }
+        let id = session.id
+        let object = LEAdvertisement1(request, form: form) { [weak self] in
+            self?.assumeIsolated { $0.released(id, path) }
+        }
+        let isExported = connection.assumeIsolated { connection -> Bool in
+            do throws(DBusError) {
+                try connection.export(object, at: path)
+                return true
+            } catch {
+                return false
+            }
+        }
+        guard isExported else { return nil }
+        session.advertisement = path
+        return path
+    }
+
+    /// bluetoothd took the advertisement back (rule 14).
+    private func released(_ id: UInt64, _ path: ObjectPath) {
+        guard let session = sessions[id], session.advertisement == path, session.advertising.isRegistered
+        else { return }
+        session.advertising.released()
+        withdraw(session)
+        // Also when the adapter is switched off; then the adapter's return registers it.
+        scheduleRefresh(session)
+    }
+
+    /// Many controllers stop advertising when a central connects, and do not always resume when it leaves: the next
+    /// central would find nothing (rule 14). Several changes at once count as one.
+    func scheduleRefresh(_ session: Serving) {
+        guard session.request != nil, session.refreshTimer == nil, !session.isStopping else { return }
+        let id = session.id
+        session.refreshTimer = loop.schedule(after: Limits.advertiseAgain) { [weak self] in
+            self?.assumeIsolated { core in
+                guard let session = core.sessions[id] else { return }
+                session.refreshTimer = nil
+                session.isRefreshWanted = true
+                core.reconcile(id)
+            }
+        }
+    }
+
+    // MARK: Making room for a connection attempt (rule 24)
+
+    /// Some controllers cannot be a central while they advertise (bluez/bluez#584).
+    func holdAdvertising() async {
+        advertisingHolds += 1
+        for session in sessions.values where session.request != nil {
+            let waiter = newID()
+            session.idleWaiters.append(waiter)
+            reconcile(session.id)
+            _ = await wait(waiter, timeout: Limits.stop, cancellable: false)
+        }
+    }
+
+    func releaseAdvertising() {
+        advertisingHolds -= 1
+        guard advertisingHolds == 0 else { return }
+        for id in sessions.keys { reconcile(id) }
+    }
+}

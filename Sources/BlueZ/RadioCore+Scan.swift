@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+internal import DBus
+
+/// One scan of the contract. All scans share bluetoothd's one discovery session.
+final class ScanState {
+    let events: AsyncStream<ScanEvent>.Continuation
+    var sightings: SightingFilter
+    var isPaused = false
+
+    init(_ filter: ScanFilter, _ events: AsyncStream<ScanEvent>.Continuation) {
+        self.events = events
+        sightings = SightingFilter(filter)
+    }
+}
+
+// Scans (rules 17, 18, 19).
+extension RadioCore {
+    func scan(for filter: ScanFilter) async throws(BluetoothError) -> Scan {
+        beginOperation()
+        defer { endOperation() }
+        try await ready()
+        _ = try requireAdapter()
+        guard scans.count < Limits.scans else {
+            throw BluetoothError(.limitExceeded, "this radio runs \(Limits.scans) scans already")
+        }
+        let id = newID()
+        let (stream, events) = AsyncStream.makeStream(
+            of: ScanEvent.self, bufferingPolicy: .bufferingNewest(Limits.scanEvents))
+        events.onTermination = { [weak self] _ in
+            guard let self else { return }
+            Task { await self.stopScan(id) }
+        }
+        scans[id] = ScanState(filter, events)
+        perform(discovery.want(mergedFilter))
+        if let error = await discoverySettled(cancellable: true) {
+            await stopScan(id)
+            throw error
+        }
+        return Scan(events: stream) { await self.stopScan(id) }
+    }
+
+    /// Comes to its end even in a cancelled task: what is left running costs power.
+    func stopScan(_ id: UInt64) async {
+        guard let scan = scans.removeValue(forKey: id) else { return }
+        scan.events.finish()
+        perform(discovery.want(mergedFilter))
+        _ = await discoverySettled(cancellable: false)
+        releaseIfUnused()
+    }
+
+    private var mergedFilter: DiscoveryFilter? { DiscoveryFilter(merging: scans.values.map(\.sightings.filter)) }
+
+    private func discoverySettled(cancellable: Bool) async -> BluetoothError? {
+        guard usableAdapter != nil, !discovery.isSettled else { return nil }
+        let id = newID()
+        discoveryWaiters.append(id)
+        return await wait(id, timeout: cancellable ? Limits.call : Limits.stop, cancellable: cancellable)
+    }
+
+    private func perform(_ next: DiscoveryMachine.Call?) {
+        discoveryTimer?.cancel()
+        discoveryTimer = nil
+        guard let next, let adapter = usableAdapter else {
+            if discovery.isSettled { wake(&discoveryWaiters) }
+            return
+        }
+        let call: DBusCall =
+            switch next {
+            case .setFilter(let filter): Adapter1.setDiscoveryFilter(adapter, filter)
+            case .start: Adapter1.startDiscovery(adapter)
+            case .stop: Adapter1.stopDiscovery(adapter)
+            }
+        let asked = generation
+        send(call) { core, result in
+            guard core.generation == asked, core.usableAdapter == adapter else { return }
+            core.discoveryAnswered(next, result)
+        }
+    }
+
+    private func discoveryAnswered(_ call: DiscoveryMachine.Call, _ result: Result<[DBusValue], DBusError>) {
+        var outcome = DiscoveryMachine.Outcome.done
+        if case .failure(let error) = result, call != .stop {
+            switch error.name {
+            case BlueZError.inProgress: outcome = call == .start ? .alreadyRunning : .failed
+            case BlueZError.notReady: outcome = .notReady
+            default: outcome = .failed
+            }
+            if outcome != .alreadyRunning {
+                wake(&discoveryWaiters, with: BlueZFailure.error(error, during: .discover))
+            }
+        }
+        let next = discovery.answered(call, outcome)
+        if outcome == .failed || outcome == .notReady {
+            retryDiscovery()
+        } else {
+            if call == .start { discoveryPause = Limits.discoverAgain.lowerBound }
+            perform(next)
+        }
+    }
+
+    private func retryDiscovery() {
+        guard !scans.isEmpty else { return }
+        discoveryTimer = loop.schedule(after: discoveryPause) { [weak self] in
+            self?.assumeIsolated { core in
+                core.discoveryTimer = nil
+                guard core.usableAdapter != nil, !core.scans.isEmpty else { return }
+                core.perform(core.discovery.adapterReady())
+            }
+        }
+        discoveryPause = min(discoveryPause * 2, Limits.discoverAgain.upperBound)
+    }
+
+    // MARK: The adapter
+
+    func pauseScans(_ error: BluetoothError) {
+        discovery.adapterLost()
+        discoveryTimer?.cancel()
+        discoveryTimer = nil
+        wake(&discoveryWaiters, with: error)
+        for scan in scans.values where !scan.isPaused {
+            scan.isPaused = true
+            scan.sightings.reset()
+            scan.events.yield(.paused(error))
+        }
+    }
+
+    func resumeScans() {
+        discoveryPause = Limits.discoverAgain.lowerBound
+        for scan in scans.values where scan.isPaused {
+            scan.isPaused = false
+            scan.events.yield(.resumed)
+        }
+        perform(discovery.adapterReady())
+    }
+
+    // MARK: Devices
+
+    func deviceHeard(_ path: ObjectPath, _ change: Device1.Change) {
+        guard !scans.isEmpty, let device = view.devices[path], let adapter = usableAdapter, path.isBeneath(adapter)
+        else { return }
+        for scan in scans.values {
+            guard let report = scan.sightings.judge(path, device, change) else { continue }
+            let discovery = Discovery(
+                peer: PeerIdentifier(path.string), address: device.address, advertisement: device.advertisement,
+                rssi: report.rssi, time: .now)
+            scan.events.yield(.discovered(discovery))
+        }
+    }
+
+    func deviceGone(_ path: ObjectPath) {
+        for scan in scans.values where scan.sightings.forget(path) {
+            scan.events.yield(.gone(PeerIdentifier(path.string)))
+        }
+    }
+}

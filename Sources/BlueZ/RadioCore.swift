@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+internal import DBus
+
+/// Everything that a `BlueZRadio` knows and does, on the D-Bus event loop.
+///
+/// Messages are handled in the order of the bus, each to its end: a reply never overtakes the signal before it.
+actor RadioCore {
+    nonisolated let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    enum ViewState {
+        case none
+        case loading
+        case loaded
+        case failed(BluetoothError)
+    }
+
+    let address: BusAddress
+    let choice: AdapterChoice
+    let readBlock: @Sendable (String) -> RadioBlock?
+
+    // The bus (RadioCore+Bus).
+    var connector: BusConnector?
+    var connection: DBusConnection?
+    var busError: DBusError?
+    /// The unique name of bluetoothd.
+    var owner: String?
+    var hadService = false
+    var view = ObjectView()
+    var viewState = ViewState.none
+    /// Counts the lives of the view: what was asked in an earlier one is void.
+    var generation: UInt64 = 0
+    /// The `generation` that asks for the view now.
+    var viewRequest: UInt64?
+    var readyWaiters: [UInt64] = []
+    /// Calls of the contract under way.
+    var operations = 0
+    var lingerTimer: TimerToken?
+
+    // The adapter (RadioCore+Adapter).
+    /// The adapter that is chosen, powered or not; and the same if it can be used.
+    var chosenAdapter: ObjectPath?
+    var usableAdapter: ObjectPath?
+    var statusStreams: [UInt64: AsyncStream<AdapterStatus>.Continuation] = [:]
+    var lastStatus: AdapterStatus?
+
+    // Scans (RadioCore+Scan).
+    var scans: [UInt64: ScanState] = [:]
+    var discovery = DiscoveryMachine()
+    var discoveryWaiters: [UInt64] = []
+    var discoveryPause = Limits.discoverAgain.lowerBound
+    var discoveryTimer: TimerToken?
+
+    // Links (RadioCore+Link).
+    var links: [UInt64: Link] = [:]
+    var activeLinks: [ObjectPath: UInt64] = [:]
+
+    /// Answers to reads and writes, until their tasks have taken them.
+    var results: [UInt64: Result<[DBusValue], DBusError>] = [:]
+
+    // Sessions (RadioCore+Serve).
+    var sessions: [UInt64: Serving] = [:]
+    /// Connection attempts that need the advertising to be paused (rule 24).
+    var advertisingHolds = 0
+
+    private var openRequests: [UInt64: Int] = [:]
+    private var waiters: [UInt64: Waiter] = [:]
+    private var lastID: UInt64 = 0
+
+    init(
+        address: BusAddress,
+        adapter: String?,
+        loop: EventLoop = .shared,
+        readBlock: @escaping @Sendable (String) -> RadioBlock? = { RadioBlock.read(adapter: $0) }
+    ) {
+        self.address = address
+        self.loop = loop
+        choice = AdapterChoice(wanted: adapter)
+        self.readBlock = readBlock
+    }
+
+    deinit {
+        connector?.stop()
+        for stream in statusStreams.values { stream.finish() }
+    }
+
+    /// Names scans, links, sessions, requests and waiters of this radio.
+    func newID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    // MARK: Waiting
+
+    private struct Waiter {
+        let continuation: CheckedContinuation<BluetoothError?, Never>
+        let timer: TimerToken?
+    }
+
+    /// Suspends until `wake` with this id, the time-out, or the task's cancellation.
+    ///
+    /// Runs to its suspension without giving up the loop: who has noted the id before cannot miss the wake.
+    ///
+    /// - Returns: What `wake` was given; `timedOut` or `cancelled`.
+    func wait(_ id: UInt64, timeout: Duration?, cancellable: Bool = true) async -> BluetoothError? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                if cancellable, Task.isCancelled {
+                    continuation.resume(returning: .cancelled)
+                    return
+                }
+                let timer = timeout.map { timeout in
+                    loop.schedule(after: timeout) { [weak self] in
+                        self?.assumeIsolated { core in
+                            _ = core.wake(id, with: BluetoothError(.timedOut, "the time is over"))
+                        }
+                    }
+                }
+                waiters[id] = Waiter(continuation: continuation, timer: timer)
+            }
+        } onCancel: {
+            guard cancellable else { return }
+            loop.execute { [weak self] in
+                self?.assumeIsolated { core in
+                    _ = core.wake(id, with: .cancelled)
+                }
+            }
+        }
+    }
+
+    /// - Returns: Whether somebody was waiting.
+    @discardableResult
+    func wake(_ id: UInt64, with error: BluetoothError? = nil) -> Bool {
+        guard let waiter = waiters.removeValue(forKey: id) else { return false }
+        waiter.timer?.cancel()
+        waiter.continuation.resume(returning: error)
+        return true
+    }
+
+    func wake(_ ids: inout [UInt64], with error: BluetoothError? = nil) {
+        let woken = ids
+        ids = []
+        for id in woken { wake(id, with: error) }
+    }
+
+    func isWaiting(_ id: UInt64) -> Bool { waiters[id] != nil }
+
+    // MARK: Calling
+
+    /// Calls bluetoothd; the answer is handled on the loop, in the order of the bus.
+    func send(
+        _ call: DBusCall,
+        _ answered: @escaping @Sendable (isolated RadioCore, Result<[DBusValue], DBusError>) -> Void
+    ) {
+        guard let connection else {
+            let error = busError ?? DBusError(.disconnected, "there is no connection to the bus")
+            loop.execute { [weak self] in self?.assumeIsolated { answered($0, .failure(error)) } }
+            return
+        }
+        connection.send(call: call) { [weak self] result in
+            self?.assumeIsolated { answered($0, result) }
+        }
+    }
+
+    /// The same for a task. It always waits for the answer: what the call has begun at bluetoothd is known to be over.
+    func request(_ call: DBusCall) async -> Result<[DBusValue], DBusError> {
+        guard let connection else {
+            return .failure(busError ?? DBusError(.disconnected, "there is no connection to the bus"))
+        }
+        return await withCheckedContinuation { continuation in
+            connection.send(call: call) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Sends all, then waits for all the answers.
+    func requestAll(_ calls: [DBusCall]) async {
+        guard !calls.isEmpty, connection != nil else { return }
+        let id = newID()
+        openRequests[id] = calls.count
+        for call in calls {
+            send(call) { core, _ in
+                let left = (core.openRequests[id] ?? 1) - 1
+                core.openRequests[id] = left > 0 ? left : nil
+                if left <= 0 { core.wake(id) }
+            }
+        }
+        _ = await wait(id, timeout: Limits.stop + .seconds(1), cancellable: false)
+        openRequests[id] = nil
+    }
+}

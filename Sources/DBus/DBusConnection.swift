@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+
+/// One connection to a bus, from its opening to its loss. It does not come back; ``BusConnector`` opens new ones.
+///
+/// The actor lives on its ``loop``. Code that runs there already (a handler, or another actor on the same loop) reaches
+/// the synchronous methods through `assumeIsolated`. Letting go of the connection closes it.
+public actor DBusConnection {
+    public nonisolated let loop: EventLoop
+    /// The name the bus gave this connection, such as `:1.42`.
+    public nonisolated let uniqueName: String
+    let core: ConnectionCore
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    init(loop: EventLoop, uniqueName: String, core: ConnectionCore) {
+        self.loop = loop
+        self.uniqueName = uniqueName
+        self.core = core
+    }
+
+    deinit {
+        core.closeFromAnywhere()
+    }
+
+    // MARK: Opening and closing
+
+    /// Connects to a bus and introduces itself (`Hello`). The connection is private to the caller.
+    ///
+    /// - Parameter timeout: the time for all of it, so that a bus that hangs is noticed.
+    /// - Throws: ``DBusError/Code/noBus``, ``DBusError/Code/accessDenied``, ``DBusError/Code/timedOut``,
+    ///   ``DBusError/Code/invalidArgument`` for a wrong address, ``DBusError/Code/cancelled``.
+    public nonisolated(nonsending) static func open(
+        _ address: BusAddress, on loop: EventLoop = .shared, timeout: Duration = .seconds(10)
+    ) async throws(DBusError) -> DBusConnection {
+        let opened = Handover<DBusConnection>()
+        let opening = ConnectionOpening(loop: loop) { opened.fulfil($0) }
+        opening.start(address, timeout: timeout)
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { opened.wait($0) }
+        } onCancel: {
+            opening.cancel()
+        }
+        return try result.get()
+    }
+
+    /// The same, without a task: the completion is called on the loop.
+    public static func open(
+        _ address: BusAddress,
+        on loop: EventLoop = .shared,
+        timeout: Duration = .seconds(10),
+        completion: @escaping @Sendable (Result<DBusConnection, DBusError>) -> Void
+    ) {
+        ConnectionOpening(loop: loop, completion: completion).start(address, timeout: timeout)
+    }
+
+    /// Closes the connection. What waits for an answer fails with ``DBusError/Code/closed``. May be called twice.
+    public func close() {
+        core.end(DBusError(.closed, "the connection is closed"))
+    }
+
+    /// Waits until the connection is lost or closed, and says why. A cancelled wait gives
+    /// ``DBusError/Code/cancelled``.
+    public var closed: DBusError {
+        get async {
+            if let ended = core.ended { return ended }
+            let waiter = EndWaiter()
+            return await withTaskCancellationHandler {
+                // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
+                await withCheckedContinuation { continuation in
+                    waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
+                }
+            } onCancel: { [core] in
+                core.loop.execute {
+                    guard let id = waiter.id else { return }
+                    core.removeEndHandler(id, calling: DBusError(.cancelled, "the wait was cancelled"))
+                }
+            }
+        }
+    }
+
+    /// Calls a handler on the loop once, when the connection is lost or closed; at once if it is already.
+    public func onDisconnect(_ handler: @escaping @Sendable (DBusError) -> Void) {
+        core.onEnd(handler)
+    }
+
+    // MARK: Calls
+
+    /// Calls a method and waits for its answer.
+    ///
+    /// - Parameters:
+    ///   - returning: the signature that the answer must have; nil takes any.
+    ///   - timeout: how long to wait.
+    /// - Throws: ``DBusError/Code/remote`` with the error's name if the peer answers with one; ``timedOut``,
+    ///   ``cancelled``, ``disconnected``, ``invalidArgument``, ``limitExceeded``, ``signatureMismatch`` of
+    ///   ``DBusError/Code``.
+    public func call(
+        _ destination: String,
+        _ path: ObjectPath,
+        _ interface: String,
+        _ member: String,
+        _ body: [DBusValue] = [],
+        returning: String? = nil,
+        timeout: Duration = .seconds(25)
+    ) async throws(DBusError) -> [DBusValue] {
+        try await call(
+            DBusCall(destination, path, interface, member, body, returning: returning, timeout: timeout))
+    }
+
+    /// Calls a method and waits for its answer.
+    public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
+        guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
+        let id = core.newCallID()
+        let result = await withTaskCancellationHandler {
+            // `self.core`: a closure that does not capture the actor is not isolated to it, and would run elsewhere.
+            // The preference: a continuation resumes on the global executor, and only there hops to the actor. With it
+            // the task goes on in the turn of the loop that has read the answer, and wakes no other thread.
+            await withTaskExecutorPreference(loop) {
+                await withUnsafeContinuation { self.core.call(call, id: id, .task($0)) }
+            }
+        } onCancel: { [core] in
+            core.loop.execute { core.cancelCall(id: id) }
+        }
+        return try result.get()
+    }
+
+    /// Sends a call without a task. The completion runs on the loop, once, in the order of the bus relative to signals.
+    /// On the loop the message is written before this returns.
+    public nonisolated func send(
+        call: DBusCall, completion: @escaping @Sendable (Result<[DBusValue], DBusError>) -> Void
+    ) {
+        core.onLoop { $0.call(call, completion) }
+    }
+
+    /// Sends a call that wants no answer (`NO_REPLY_EXPECTED`).
+    public func sendWithoutReply(_ call: DBusCall) throws(DBusError) {
+        try core.sendWithoutReply(call)
+    }
+
+    // MARK: Signals
+
+    /// Sends a signal to everybody who listens, or to one destination.
+    public func emitSignal(
+        _ path: ObjectPath,
+        _ interface: String,
+        _ member: String,
+        _ body: [DBusValue] = [],
+        to destination: String? = nil
+    ) throws(DBusError) {
+        try core.emitSignal(path, interface, member, body, to: destination)
+    }
+
+    /// Subscribes to messages. The handler runs on the loop, in the order of the bus relative to replies.
+    public func addMatch(
+        _ rule: MatchRule, _ handler: @escaping @Sendable (DBusMessage) -> Void
+    ) async throws(DBusError) -> MatchToken {
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
+            subscribe(rule, handler) { continuation.resume(returning: $0) }
+        }
+        let token = try result.get()
+        guard !Task.isCancelled else {
+            token.cancel()
+            throw DBusError(.cancelled, "the task was cancelled")
+        }
+        return token
+    }
+
+    private typealias Answer<Success> = Result<Success, DBusError>
+
+    private func subscribe(
+        _ rule: MatchRule,
+        _ handler: @escaping @Sendable (DBusMessage) -> Void,
+        onEnd: (@Sendable () -> Void)? = nil,
+        _ completion: @escaping @Sendable (Result<MatchToken, DBusError>) -> Void
+    ) {
+        // The completion may come before the token does.
+        let handover = Handover<Void>()
+        let token = core.subscribe(rule, handler: handler, onEnd: onEnd) { handover.fulfil($0) }
+        handover.wait { result in completion(result.map { token }) }
+    }
+
+    /// Subscribes without a task: the handler may be called before the completion, which has the bus's answer.
+    @discardableResult
+    public func addMatch(
+        _ rule: MatchRule,
+        _ handler: @escaping @Sendable (DBusMessage) -> Void,
+        completion: @escaping @Sendable (Result<Void, DBusError>) -> Void
+    ) -> MatchToken {
+        core.subscribe(rule, handler: handler, completion: completion)
+    }
+
+    /// Subscribes as a stream. It ends with the connection; ending it ends the subscription.
+    ///
+    /// - Parameter bufferLimit: messages kept for a slow reader, 1 or more; beyond that the oldest are dropped.
+    public func signals(
+        _ rule: MatchRule, bufferLimit: Int = 256
+    ) async throws(DBusError) -> AsyncStream<DBusMessage> {
+        guard bufferLimit > 0 else { throw DBusError(.invalidArgument, "a stream's buffer holds 1 message or more") }
+        let (stream, writer) = AsyncStream.makeStream(
+            of: DBusMessage.self, bufferingPolicy: .bufferingNewest(bufferLimit))
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
+            subscribe(rule, { writer.yield($0) }, onEnd: { writer.finish() }) { continuation.resume(returning: $0) }
+        }
+        let token = try result.get()
+        // The connection may have ended, and the stream with it, or the reader may have gone.
+        writer.onTermination = { _ in token.cancel() }
+        if core.ended != nil { writer.finish() }
+        return stream
+    }
+
+    // MARK: Exported objects
+
+    /// Makes an object callable. Beneath an object manager `InterfacesAdded` is emitted.
+    ///
+    /// - Throws: ``DBusError/Code/invalidArgument`` for wrong names, or a path that is taken already.
+    public func export(_ object: any ExportedObject, at path: ObjectPath) throws(DBusError) {
+        try core.export(object, at: path)
+    }
+
+    /// Takes an object back. Beneath an object manager `InterfacesRemoved` is emitted.
+    public func unexport(_ path: ObjectPath) {
+        core.unexport(path)
+    }
+
+    /// Answers `GetManagedObjects` at a path for every object exported beneath it, and emits `InterfacesAdded` and
+    /// `InterfacesRemoved` from it.
+    public func exportObjectManager(at root: ObjectPath) throws(DBusError) {
+        if let ended = core.ended { throw ended }
+        guard core.objectManagers.count < Limits.exportedObjects else {
+            throw DBusError(.limitExceeded, "more than \(Limits.exportedObjects) object managers")
+        }
+        core.objectManagers.insert(root)
+    }
+
+    /// Takes an object manager back.
+    public func unexportObjectManager(at root: ObjectPath) {
+        core.objectManagers.remove(root)
+    }
+
+    /// Emits `PropertiesChanged`.
+    public func emitPropertiesChanged(
+        _ path: ObjectPath,
+        _ interface: String,
+        changed: [(String, DBusValue)],
+        invalidated: [String] = []
+    ) throws(DBusError) {
+        let body: [DBusValue] = [.string(interface), .variantDictionary(pairs: changed), .strings(invalidated)]
+        try core.emitSignal(path, StandardInterface.properties, "PropertiesChanged", body, to: nil)
+    }
+
+    // MARK: Names
+
+    /// Owns a well-known name, or fails: it does not queue and does not take the name from anybody.
+    ///
+    /// - Throws: ``DBusError/Code/addressInUse`` if somebody else has it, ``DBusError/Code/accessDenied``.
+    public func requestName(_ name: String) async throws(DBusError) {
+        guard Names.isWellKnown(name) else { throw DBusError(.invalidArgument, "not a well-known bus name: \(name)") }
+        // 4: do not queue. Answers 1 and 4: it is ours now, or was before.
+        let answer = try await callBus("RequestName", [.string(name), .uint32(4)], returning: "u")
+        guard answer == [.uint32(1)] || answer == [.uint32(4)] else {
+            throw DBusError(.addressInUse, "the bus name \(name) is owned by somebody else")
+        }
+    }
+
+    /// Gives a name back. It is no error not to have it.
+    public func releaseName(_ name: String) async throws(DBusError) {
+        guard Names.isWellKnown(name) else { throw DBusError(.invalidArgument, "not a well-known bus name: \(name)") }
+        _ = try await callBus("ReleaseName", [.string(name)], returning: "u")
+    }
+
+    /// The unique name that owns a name now; nil if nobody does.
+    public func nameOwner(of name: String) async throws(DBusError) -> String? {
+        guard Names.isBusName(name) else { throw DBusError(.invalidArgument, "not a valid bus name: \(name)") }
+        do throws(DBusError) {
+            return try await callBus("GetNameOwner", [.string(name)], returning: "s").first?.asString
+        } catch  where error.isServiceUnknown {
+            return nil
+        }
+    }
+
+    private func callBus(
+        _ member: String, _ body: [DBusValue], returning: String
+    ) async throws(DBusError) -> [DBusValue] {
+        try await call(
+            StandardInterface.bus, StandardInterface.busPath, StandardInterface.bus, member, body, returning: returning)
+    }
+
+    /// Follows the owner of a name. The handler is called on the loop, first with the present owner (nil: none), then at
+    /// each change.
+    public func watchOwner(
+        of name: String, _ handler: @escaping @Sendable (String?) -> Void
+    ) async throws(DBusError) -> MatchToken {
+        let core = core
+        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
+            core.watchOwner(name, handler: handler) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+}

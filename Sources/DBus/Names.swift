@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// The specification's rules for names, checked before libdbus sees them: it ends the process on a wrong one.
+///
+/// Source: D-Bus specification, "Valid Names".
+package enum Names {
+    /// An interface or error name: two or more elements of letters, digits and `_`, none starting with a digit.
+    package static func isInterface(_ name: String) -> Bool {
+        elements(name, hyphens: false, digitsFirst: false, atLeast: 2)
+    }
+
+    /// A method, signal or property name: one element.
+    package static func isMember(_ name: String) -> Bool {
+        elements(name, hyphens: false, digitsFirst: false, atLeast: 1) && !name.utf8.contains(UInt8(ascii: "."))
+    }
+
+    /// A name of a connection: well-known (`org.bluez`) or unique (`:1.42`).
+    package static func isBusName(_ name: String) -> Bool {
+        isUnique(name) || isWellKnown(name)
+    }
+
+    package static func isUnique(_ name: String) -> Bool {
+        guard name.utf8.first == UInt8(ascii: ":"), name.utf8.count <= Limits.nameBytes else { return false }
+        return elements(String(name.dropFirst()), hyphens: true, digitsFirst: true, atLeast: 2)
+    }
+
+    package static func isWellKnown(_ name: String) -> Bool {
+        elements(name, hyphens: true, digitsFirst: false, atLeast: 2)
+    }
+
+    private static func elements(_ name: String, hyphens: Bool, digitsFirst: Bool, atLeast minimum: Int) -> Bool {
+        guard name.utf8.count <= Limits.nameBytes else { return false }
+        var count = 1
+        var length = 0
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "."):
+                guard length > 0 else { return false }
+                count += 1
+                length = 0
+                continue
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                guard length > 0 || digitsFirst else { return false }
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"):
+                break
+            case UInt8(ascii: "-"):
+                guard hyphens else { return false }
+            default:
+                return false
+            }
+            length += 1
+        }
+        return length > 0 && count >= minimum
+    }
+}

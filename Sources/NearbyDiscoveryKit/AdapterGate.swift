@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+
+/// Waits for an adapter that can be used.
+struct AdapterGate {
+    let radio: any RadioAdapter
+    let policy: UnavailablePolicy
+    /// Told each time the reason to wait changes.
+    let onUnavailable: @Sendable (BluetoothError) -> Void
+
+    /// Returns once the adapter is powered on.
+    ///
+    /// - Throws: the reason, when the policy's time is up; `cancelled`.
+    func open() async throws(NearbyError) {
+        let reason = Lock<BluetoothError?>(nil)
+        let isOpen: Bool = await withTaskGroup(of: Bool?.self) { group in
+            group.addTask {
+                for await status in radio.adapterStatuses() {
+                    if status.state == .poweredOn { return true }
+                    guard let error = status.error, error != reason.withLock({ $0 }) else { continue }
+                    reason.withLock { $0 = error }
+                    onUnavailable(error)
+                }
+                return Task.isCancelled ? nil : false
+            }
+            if case .fail(let grace) = policy {
+                group.addTask { [clock = radio.clock] in
+                    do { try await clock.sleep(for: grace) } catch { return nil }
+                    return false
+                }
+            }
+            var answer = false
+            // The first real answer counts; a nil is a task that was cancelled.
+            for await result in group {
+                guard let result else { continue }
+                answer = result
+                break
+            }
+            group.cancelAll()
+            return answer
+        }
+        if isOpen { return }
+        if Task.isCancelled { throw .cancelled }
+        throw NearbyError(
+            reason.withLock { $0 }
+                ?? BluetoothError(
+                    .serviceUnavailable,
+                    "the Bluetooth adapter did not say whether it can be used",
+                    advice: "Is bluetoothd running? See `systemctl status bluetooth`."
+                )
+        )
+    }
+}
+
+extension AdapterStatus {
+    /// Why the adapter cannot be used; `nil` if it can, or if the radio is still asking.
+    var error: BluetoothError? {
+        if let reason { return reason }
+        switch state {
+        case .poweredOn, .unknown: return nil
+        case .resetting: return BluetoothError(.resetting, "the Bluetooth service restarts", subject: adapter)
+        case .unsupported: return BluetoothError(.adapterNotFound, "there is no Bluetooth adapter", subject: adapter)
+        case .unauthorized:
+            return BluetoothError(.unauthorized, "this user may not use Bluetooth", subject: adapter)
+        case .poweredOff: return BluetoothError(.poweredOff, "the Bluetooth adapter is off", subject: adapter)
+        }
+    }
+}
+
+extension BluetoothError {
+    /// Whether waiting for the adapter may help.
+    var isUnavailability: Bool {
+        switch code {
+        case .adapterNotFound, .poweredOff, .unauthorized, .serviceUnavailable, .resetting: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import NearbyProtocol
+
+extension LinkFailure {
+    init(_ error: BluetoothError) {
+        let kind: Kind =
+            switch error.code {
+            case .timedOut: .timedOut
+            case .disconnected, .notConnected: .disconnected
+            case .peerNotFound: .gone
+            case .attributeNotFound: .notFound
+            default: .other
+            }
+        self.init(kind, error.cause.map { "\(error.message): \($0)" } ?? error.message)
+    }
+}
+
+extension RadioUnavailability {
+    init(_ error: BluetoothError) {
+        let kind: Kind =
+            switch error.code {
+            case .adapterNotFound: .absent
+            case .poweredOff: .poweredOff
+            case .unauthorized: .unauthorized
+            case .notSupported: .unsupported
+            case .resetting: .resetting
+            default: .other
+            }
+        self.init(kind, error.message)
+    }
+}
+
+extension DisconnectReason {
+    var sentence: String {
+        switch self {
+        case .local: "the link was taken down by this side"
+        case .remote: "the host took the link down"
+        case .timeout: "nothing was heard of the host any more"
+        case .adapterLost: "the adapter went away"
+        case .unknown: "the link went down"
+        }
+    }
+}
+
+extension ExchangePhase {
+    /// Completes "while …".
+    var activity: String {
+        switch self {
+        case .connecting: "connecting"
+        case .discovering: "looking for its services"
+        case .subscribing: "subscribing"
+        case .writing: "sending the join request"
+        case .awaitingAnswer: "waiting for the answer"
+        }
+    }
+}
+
+extension ExchangeFailure {
+    /// Why, for a person; without a full stop.
+    var sentence: String {
+        switch self {
+        case .link(let failure, let phase):
+            "\(failure.message.isEmpty ? "the link failed" : failure.message) while \(phase.activity)"
+        case .otherApp: "it serves another app"
+        case .noService: "it advertises the service, and does not have it"
+        case .noAnswer: "it did not answer in time"
+        case .truncatedAnswer(let bytes): "its answer stopped after \(bytes) bytes"
+        case .malformedAnswer(let error): "its answer is no message: \(error.message)"
+        case .rejected(let rejection): "it said no: \(rejection.reason?.rawValue ?? "an ATT error")"
+        case .radioLost: "the adapter went away"
+        }
+    }
+}
+
+extension NearbyError.Rejection {
+    init(_ rejection: NearbyProtocol.Rejection) {
+        self.init(
+            reason: rejection.reason,
+            message: rejection.message.isEmpty ? nil : rejection.message,
+            attError: rejection.attError?.rawValue
+        )
+    }
+}
+
+extension NearbyError {
+    /// A search's end in the framework's words.
+    init(_ failure: ClientFailure, app: String, unavailability: BluetoothError?) {
+        let counts = failure.counts
+        switch failure.code {
+        case .nothingFound:
+            self.init(
+                .nothingFound,
+                "no host of \(app) was heard in time",
+                advice: "Is the host running, near, and its screen on? `nearby scan` lists what can be heard.",
+                encounters: counts
+            )
+        case .tooFar:
+            self.init(
+                .nothingFound,
+                "\(Self.count(counts.tooFar, "host")) heard, none near enough",
+                advice: "Come closer, or ask for a lower minimum RSSI.",
+                encounters: counts
+            )
+        case .otherApp:
+            self.init(
+                .nothingFound,
+                "\(Self.count(counts.otherApp, "host")) met, and none serves \(app)",
+                advice: "Check that both sides use the same appId, byte for byte.",
+                encounters: counts
+            )
+        case .nothingChosen:
+            self.init(.nothingFound, "none of the hosts was chosen in time", encounters: counts)
+        case .rejected(let rejection):
+            self.init(rejection, encounters: counts)
+        case .truncatedAnswer(let bytes):
+            self.init(
+                .linkFailed,
+                "the host's answer stopped after \(bytes) bytes",
+                advice: "The host's payload is too long for this link; shorten it there.",
+                encounters: counts
+            )
+        case .exchangeFailed(let reason):
+            self.init(
+                .linkFailed,
+                "the exchange with the host failed: \(reason.sentence)",
+                advice: "Try again, nearer to the host; `bluetoothctl` shows what the adapter sees.",
+                encounters: counts
+            )
+        case .timedOut(let phase):
+            self.init(
+                .linkFailed,
+                "the time was up while \(phase.activity)",
+                advice: "Allow more time, or come closer.",
+                encounters: counts
+            )
+        case .radioUnavailable(let reason):
+            self.init(unavailability ?? BluetoothError(.serviceUnavailable, reason.message))
+            encounters = counts
+        case .cancelled:
+            self = .cancelled
+            encounters = counts
+        }
+    }
+
+    private init(_ rejection: NearbyProtocol.Rejection, encounters: Encounters) {
+        var message = "the host said no"
+        if let reason = rejection.reason { message += ": \(reason.rawValue)" }
+        if let code = rejection.attError { message += ": \(ATTError(rawValue: code.rawValue))" }
+        if !rejection.message.isEmpty { message += " (“\(rejection.message)”)" }
+        let advice: String? =
+            switch rejection.reason {
+            case .busy?, .timeout?: "Try again in a moment."
+            case .tooLarge?: "The host's payload is too long for this link; shorten it there."
+            case .securityRequired?: "The host wants a passcode, which this version does not speak."
+            default: nil
+            }
+        self.init(.rejected, message, advice: advice, rejection: Rejection(rejection), encounters: encounters)
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        number == 1 ? "one \(noun) was" : "\(number) \(noun)s were"
+    }
+}
+
+extension NearbyMessage {
+    init(_ envelope: Envelope) {
+        self.init(
+            type: envelope.type.rawValue,
+            protocolVersion: envelope.protocolVersion,
+            appId: envelope.appId,
+            sessionId: envelope.sessionId,
+            payload: envelope.payload.map { NearbyPayload($0) }
+        )
+    }
+}

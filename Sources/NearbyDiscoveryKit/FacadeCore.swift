@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+
+/// What outlives the facade object until its radio work has ended: one activity at a time, events in order.
+final class FacadeCore: Sendable {
+    typealias Event = NearbyDiscoveryClient.Event
+    typealias State = NearbyDiscoveryClient.State
+
+    private struct Storage {
+        var handler: (@Sendable (Event) -> Void)?
+        var state = State.idle
+        var activity: Task<Void, Never>?
+        var isShutDown = false
+    }
+
+    private let storage: Lock<Storage>
+    private let radio: (any Radio)?
+    private let events: AsyncStream<Event>.Continuation
+
+    init(radio: (any Radio)?) {
+        self.radio = radio
+        let storage = Lock(Storage())
+        self.storage = storage
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: Event.self,
+            bufferingPolicy: .bufferingNewest(Limits.events)
+        )
+        events = continuation
+        Task {
+            for await event in stream {
+                storage.withLock { $0.handler }?(event)
+            }
+        }
+    }
+
+    deinit { events.finish() }
+
+    var handler: (@Sendable (Event) -> Void)? {
+        get { storage.withLock { $0.handler } }
+        set { storage.withLock { $0.handler = newValue } }
+    }
+
+    func report(_ event: Event) { events.yield(event) }
+
+    func change(to state: State) {
+        let changed = storage.withLock { storage in
+            defer { storage.state = state }
+            return storage.state != state
+        }
+        if changed { events.yield(.stateChanged(state)) }
+    }
+
+    func stop() { storage.withLock { $0.activity }?.cancel() }
+
+    func shutDown() {
+        let activity = storage.withLock { storage in
+            storage.isShutDown = true
+            return storage.activity
+        }
+        activity?.cancel()
+    }
+
+    /// Ends the activity before, radio work included, and then begins this one.
+    func start(_ body: @escaping @Sendable (FacadeCore, any Radio) async throws(NearbyError) -> Void) {
+        storage.withLock { storage in
+            guard !storage.isShutDown else { return }
+            let previous = storage.activity
+            previous?.cancel()
+            storage.activity = Task { [self] in
+                await previous?.value
+                guard !Task.isCancelled else { return }
+                do throws(NearbyError) {
+                    try await body(self, try usableRadio())
+                } catch {
+                    if error.code != .cancelled { report(.error(error)) }
+                }
+                change(to: .idle)
+            }
+        }
+    }
+
+    private func usableRadio() throws(NearbyError) -> any Radio {
+        if let radio { return radio }
+        return try DefaultRadio.make()
+    }
+
+    static func outcome<Value>(_ body: () async throws(NearbyError) -> Value) async -> Result<Value, NearbyError> {
+        do throws(NearbyError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+}

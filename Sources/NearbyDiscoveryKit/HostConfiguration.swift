@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+
+public import BluetoothLE
+public import NearbyProtocol
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension NearbyHost {
+    /// What a host serves, and how.
+    public struct Configuration: Sendable {
+        /// Names the app. Compared byte by byte; clients of another app are turned away.
+        public var appId: String
+        /// Names the session that the handoff opens; a fresh UUID by default.
+        public var sessionId: String
+        /// What `run()` without an admission hands to everybody, and what the size check at start is made with.
+        public var payload: NearbyPayload
+        /// The advertised name, at most 29 bytes in UTF-8; `nil` advertises none.
+        public var name: String?
+        /// After so many deliveries `run` returns; `nil`: never.
+        public var maximumHandoffs: Int?
+        public var whenUnavailable: UnavailablePolicy
+
+        public init(
+            appId: String,
+            sessionId: String? = nil,
+            payload: NearbyPayload = NearbyPayload(),
+            name: String? = nil,
+            maximumHandoffs: Int? = nil,
+            whenUnavailable: UnavailablePolicy = .wait
+        ) {
+            self.appId = appId
+            self.sessionId = sessionId ?? UUID().uuidString.lowercased()
+            self.payload = payload
+            self.name = name
+            self.maximumHandoffs = maximumHandoffs
+            self.whenUnavailable = whenUnavailable
+        }
+    }
+}
+
+/// A client asks to join.
+public struct JoinRequest: Sendable, Hashable {
+    /// The client, by the radio's own name for it: good for this connection, no identity (phones change addresses).
+    public var client: PeerIdentifier
+    /// The session that the client asked for, if it named one.
+    public var sessionId: String?
+    /// What the client sent along. It is a stranger's.
+    public var payload: NearbyPayload?
+
+    public init(client: PeerIdentifier, sessionId: String? = nil, payload: NearbyPayload? = nil) {
+        self.client = client
+        self.sessionId = sessionId
+        self.payload = payload
+    }
+}
+
+/// The app's decision on a join request.
+public enum Admission: Sendable, Hashable {
+    /// Hand this over. `sessionId`: this client's own; `nil`: the host's.
+    case handoff(NearbyPayload, sessionId: String? = nil)
+    /// Say no. The message is for the client's user; it has to fit the client's MTU with the rest.
+    case reject(RejectReason = .denied, message: String = "The host declined the request.")
+}
+
+/// What a host tells.
+public enum HostEvent: Sendable, Hashable {
+    /// Clients can find the host. `degraded`: what the system refused, and we do without.
+    case serving(sessionId: String, degraded: BluetoothError?)
+    /// The adapter cannot be used; the host serves again by itself when it can.
+    case unavailable(BluetoothError)
+    /// A client has asked, and the app is asked.
+    case joinRequested(JoinRequest)
+    /// The handoff was sent: the client has it unless its link failed that moment.
+    case handedOff(client: PeerIdentifier)
+    /// The client took the handoff and left, or 5 s passed.
+    case delivered(client: PeerIdentifier)
+    /// A client was turned away.
+    case rejected(client: PeerIdentifier, reason: RejectReason, message: String)
+    /// An exchange ended without an answer taken: the client vanished, or its answer did not fit.
+    case failed(client: PeerIdentifier, NearbyError)
+}

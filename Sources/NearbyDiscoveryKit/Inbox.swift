@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+
+/// Many senders, one reader, in order: how events, results and timers reach a state machine one at a time.
+///
+/// `send` suspends while `Limits.inbox` elements wait, so that a fast radio cannot grow the process; `post` never
+/// waits and is for results of which the machine has asked for a bounded number.
+final class Inbox<Element: Sendable>: Sendable {
+    private struct State {
+        var elements: [Element] = []
+        var head = 0
+        var reader: CheckedContinuation<Element?, Never>?
+        var senders: [CheckedContinuation<Void, Never>] = []
+        var isClosed = false
+
+        var count: Int { elements.count - head }
+
+        mutating func popFirst() -> Element? {
+            guard head < elements.count else { return nil }
+            let element = elements[head]
+            head += 1
+            if head == elements.count {
+                elements.removeAll(keepingCapacity: true)
+                head = 0
+            } else if head >= 64 {
+                elements.removeFirst(head)
+                head = 0
+            }
+            return element
+        }
+    }
+
+    private let state = Lock(State())
+
+    /// Hands an element over without waiting. Dropped once the inbox is closed.
+    func post(_ element: Element) {
+        let reader: CheckedContinuation<Element?, Never>? = state.withLock { state in
+            guard !state.isClosed else { return nil }
+            guard let reader = state.reader else {
+                state.elements.append(element)
+                return nil
+            }
+            state.reader = nil
+            return reader
+        }
+        reader?.resume(returning: element)
+    }
+
+    /// Hands an element over, after the reader has caught up.
+    func send(_ element: Element) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let waits = state.withLock { state in
+                guard !state.isClosed, state.count >= Limits.inbox else { return false }
+                state.senders.append(continuation)
+                return true
+            }
+            if !waits { continuation.resume() }
+        }
+        post(element)
+    }
+
+    /// The next element; `nil` once the inbox is closed and empty. One reader at a time.
+    func next() async -> Element? {
+        await withCheckedContinuation { continuation in
+            var sender: CheckedContinuation<Void, Never>?
+            var answer: Element?
+            let answered = state.withLock { state in
+                if let element = state.popFirst() {
+                    answer = element
+                    if state.count < Limits.inbox, !state.senders.isEmpty { sender = state.senders.removeFirst() }
+                    return true
+                }
+                if state.isClosed { return true }
+                state.reader = continuation
+                return false
+            }
+            sender?.resume()
+            if answered { continuation.resume(returning: answer) }
+        }
+    }
+
+    /// Lets the reader run dry and drops what comes later. May be called more than once.
+    func close() {
+        let (reader, senders) = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.reader = nil
+                state.senders = []
+            }
+            return (state.reader, state.senders)
+        }
+        reader?.resume(returning: nil)
+        for sender in senders { sender.resume() }
+    }
+}

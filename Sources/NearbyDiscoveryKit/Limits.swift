@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+
+/// The bounds of this room.
+enum Limits {
+    /// Radio events and results that wait for a machine; a sender beyond that is suspended.
+    static let inbox = 64
+    /// Events kept for a slow reader of `events()`; the oldest go first.
+    static let events = 128
+    /// Readers of `events()` at a time.
+    static let eventReaders = 32
+    /// Admission decisions the app can be working on at a time, per host. The machine's own bound is not higher.
+    static let admissions = 64
+    /// Hosts whose names a client remembers for the app's list; the machine's own bound is not higher.
+    static let candidates = 256
+}

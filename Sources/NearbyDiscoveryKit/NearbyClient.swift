@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+
+public import BluetoothLE
+import NearbyProtocol
+
+/// The client role: finds a host of its app, joins it, and returns what the host hands over.
+///
+/// ```swift
+/// let client = try NearbyClient(NearbyClient.Configuration(appId: "com.example.myapp", minimumRSSI: -60))
+/// let handoff = try await client.join()
+/// print(handoff.payload["roomCode"] ?? "")
+/// await client.finish()
+/// ```
+public final class NearbyClient: Sendable {
+    public let configuration: Configuration
+    private let radio: any Central
+    private let hub = EventHub<ClientEvent>()
+    private let inbox = Inbox<ClientDriver.Input>()
+    private let isRunning = Lock(false)
+    private let closing = Lock<Task<Void, Never>?>(nil)
+
+    /// - Throws: `invalidConfiguration` for a setting that makes no sense, `payloadTooLarge` for a join request of
+    ///   more than 510 bytes.
+    public init(_ configuration: Configuration, radio: any Central) throws(NearbyError) {
+        try configuration.check()
+        self.configuration = configuration
+        self.radio = radio
+    }
+
+    /// A client on this system's default radio.
+    public convenience init(_ configuration: Configuration) throws(NearbyError) {
+        try self.init(configuration, radio: try DefaultRadio.make())
+    }
+
+    /// What happens from now on; each call makes a stream of its own, with the newest 128 events for a slow reader.
+    /// The streams end when `join` does.
+    public func events() -> AsyncStream<ClientEvent> { hub.stream() }
+
+    /// Searches, joins, and returns the handoff as soon as it is there; the link goes down behind the caller's back.
+    /// Await `finish()` before the process ends: BlueZ keeps a link whose owner has died.
+    ///
+    /// - Throws: `nothingFound`, `rejected`, `linkFailed` (with what was met in `encounters`); `adapterNotFound`,
+    ///   `poweredOff`, `unauthorized`, `serviceUnavailable` by the configuration's `whenUnavailable`; `cancelled` when
+    ///   the task is cancelled: scan and link have ended by then. `invalidConfiguration` if it was called before.
+    public func join() async throws(NearbyError) -> Handoff {
+        let begins = isRunning.withLock { running in
+            defer { running = true }
+            return !running
+        }
+        guard begins else {
+            throw NearbyError(
+                .invalidConfiguration,
+                "this client joins already, or has joined",
+                advice: "Make a new NearbyClient for each join."
+            )
+        }
+        defer { hub.finish() }
+        let driver = try ClientDriver(configuration: configuration, radio: radio, hub: hub, inbox: inbox)
+        let result = await driver.run()
+        let links = driver.closeLinks()
+        closing.withLock { $0 = links }
+        if case .failure = result { await links.value }
+        return try result.get()
+    }
+
+    /// Picks a host from the events' `candidates`, where the configuration's selection is `.manual`. A host that is
+    /// gone or too far is ignored; so is a second pick while the first is being tried.
+    public func choose(_ peer: PeerIdentifier) {
+        inbox.post(.chosen(peer))
+    }
+
+    /// Waits until the link that `join` used is down; returns at once if there is none.
+    public func finish() async {
+        await closing.withLock { $0 }?.value
+    }
+}
+
+extension NearbyClient.Configuration {
+    func check() throws(NearbyError) {
+        if let minimumRSSI, !(-127...0).contains(minimumRSSI) {
+            throw NearbyError(.invalidConfiguration, "minimumRSSI is \(minimumRSSI), of -127 to 0 dBm")
+        }
+        if let timeout, timeout <= .zero {
+            throw NearbyError(.invalidConfiguration, "timeout is \(timeout), and must be longer than that")
+        }
+        if case .strongest(let window) = selection, window <= .zero {
+            throw NearbyError(.invalidConfiguration, "the window of .strongest is \(window), and must be longer")
+        }
+        do throws(EnvelopeError) { _ = try machineConfiguration.request() } catch {
+            throw NearbyError(envelope: error, of: "join request")
+        }
+    }
+
+    var machineConfiguration: NearbyProtocol.ClientConfiguration {
+        NearbyProtocol.ClientConfiguration(
+            appId: appId,
+            sessionId: sessionId,
+            payload: payload?.object,
+            minimumRSSI: minimumRSSI,
+            selection: selection,
+            deadline: timeout,
+            // BlueZ tells of changes, and the merged filters of other programs can make those few.
+            reportsEveryAdvertisement: false
+        )
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+/// How a client chooses among the devices near it.
+public enum HostSelection: Hashable, Sendable {
+    /// The first that is near.
+    case first
+    /// The one with the strongest signal among those met within the time after the first near one.
+    case strongest(within: Duration)
+    /// The app picks.
+    case manual
+}
+
+/// What a client machine needs to know before its first input.
+package struct ClientConfiguration: Equatable, Sendable {
+    /// The app whose handoff is wanted; non-empty.
+    package var appId: String
+    package var sessionId: String?
+    /// The request's own payload.
+    package var payload: JSONObject?
+    /// The RSSI in dBm, -127 to 0, from which a device is near; nil: every device is.
+    package var minimumRSSI: Int?
+    package var selection: HostSelection
+    /// How long the whole search may take; nil: until it is cancelled.
+    package var deadline: Duration?
+    /// Whether the radio reports every advertisement. Where it does not, the last reading holds until the device is
+    /// gone.
+    package var reportsEveryAdvertisement: Bool
+
+    package init(
+        appId: String, sessionId: String? = nil, payload: JSONObject? = nil, minimumRSSI: Int? = nil,
+        selection: HostSelection = .first, deadline: Duration? = ProtocolLimits.clientDeadline,
+        reportsEveryAdvertisement: Bool = true
+    ) {
+        self.appId = appId
+        self.sessionId = sessionId
+        self.payload = payload
+        self.minimumRSSI = minimumRSSI
+        self.selection = selection
+        self.deadline = deadline
+        self.reportsEveryAdvertisement = reportsEveryAdvertisement
+    }
+
+    /// The request as it is written.
+    ///
+    /// - Throws: `EnvelopeError`: `malformed` for an empty appId, `tooLarge` past 510 bytes.
+    package func request() throws(EnvelopeError) -> [UInt8] {
+        guard !appId.isEmpty else { throw EnvelopeError(code: .malformed, message: "The appId is empty.") }
+        let bytes = Envelope.joinRequest(appId: appId, sessionId: sessionId, payload: payload).encoded()
+        guard bytes.count <= ProtocolLimits.clientEnvelopeBytes else {
+            throw .tooLarge(size: bytes.count, limit: ProtocolLimits.clientEnvelopeBytes)
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+/// How a search ended.
+package enum ClientResult: Equatable, Sendable {
+    case handoff(Envelope, from: PeerID, HandoffTiming)
+    case failure(ClientFailure)
+}
+
+/// When each phase of the exchange that succeeded was over, counted from the start of the search.
+public struct HandoffTiming: Hashable, Sendable {
+    /// The device was first seen.
+    public var seen: Duration = .zero
+    public var connected: Duration = .zero
+    /// Its message characteristic was found.
+    public var resolved: Duration = .zero
+    public var subscribed: Duration = .zero
+    /// The write was acknowledged, or answered before that.
+    public var written: Duration = .zero
+    public var answered: Duration = .zero
+
+    public init() {}
+}
+
+/// What a search met.
+public struct Encounters: Hashable, Sendable {
+    /// Devices with our service.
+    public var seen = 0
+    /// Those that never came near enough.
+    public var tooFar = 0
+    /// Those that serve another app.
+    public var otherApp = 0
+    /// Those with which every exchange failed.
+    public var failed = 0
+
+    public init(seen: Int = 0, tooFar: Int = 0, otherApp: Int = 0, failed: Int = 0) {
+        self.seen = seen
+        self.tooFar = tooFar
+        self.otherApp = otherApp
+        self.failed = failed
+    }
+}
+
+/// Why one exchange came to nothing.
+package enum ExchangeFailure: Equatable, Sendable {
+    case link(LinkFailure, during: ExchangePhase)
+    /// Every instance of the service serves another app.
+    case otherApp
+    /// The device advertises the service but does not have it.
+    case noService
+    /// No answer in time.
+    case noAnswer
+    /// The answer stopped before its end; `bytes` had come.
+    case truncatedAnswer(bytes: Int)
+    /// The answer is no message.
+    case malformedAnswer(EnvelopeError)
+    case rejected(Rejection)
+    /// The radio went away.
+    case radioLost
+}
+
+/// A host's no.
+package struct Rejection: Equatable, Sendable {
+    /// Nil where only an ATT error said no.
+    package var reason: RejectReason?
+    package var message: String
+    /// The whole payload, for the reasons that carry more.
+    package var payload: JSONObject?
+    package var attError: ATTErrorCode?
+
+    package init(
+        reason: RejectReason? = nil, message: String = "", payload: JSONObject? = nil, attError: ATTErrorCode? = nil
+    ) {
+        self.reason = reason
+        self.message = message
+        self.payload = payload
+        self.attError = attError
+    }
+}
+
+/// Why a search ended without a handoff.
+package struct ClientFailure: Equatable, Sendable {
+    package enum Code: Equatable, Sendable {
+        /// No device with our service was met before the deadline, or none stayed until its turn.
+        case nothingFound
+        /// Devices were met, none near enough.
+        case tooFar
+        /// Every device that answered serves another app.
+        case otherApp
+        /// A host said no.
+        case rejected(Rejection)
+        /// An answer for us came incomplete.
+        case truncatedAnswer(bytes: Int)
+        /// Exchanges failed until the deadline; the last of them.
+        case exchangeFailed(ExchangeFailure)
+        /// The deadline came in the middle of an exchange.
+        case timedOut(during: ExchangePhase)
+        /// The app picked none of the devices (selection `.manual`).
+        case nothingChosen
+        case radioUnavailable(RadioUnavailability)
+        case cancelled
+    }
+
+    package var code: Code
+    package var counts: Encounters
+
+    package init(_ code: Code, counts: Encounters) {
+        self.code = code
+        self.counts = counts
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import DBus
+import Testing
+
+@testable import BlueZ
+
+@Suite struct DiscoveryFilterTests {
+    @Test func nothingToLookForIsNoFilter() {
+        #expect(DiscoveryFilter(merging: []) == nil)
+    }
+
+    @Test func withoutAThresholdTheRSSIIsStillGivenSoThatSmallChangesAreSignalled() throws {
+        let filter = try #require(DiscoveryFilter(merging: [ScanFilter(services: [0x180A])]))
+        let value = try #require(filter.value.asDictionary)
+        #expect(value["Transport"] == .string("le"))
+        #expect(value["RSSI"] == .int16(-127))
+        #expect(value["UUIDs"] == .strings(["0000180a-0000-1000-8000-00805f9b34fb"]))
+        #expect(value["Pathloss"] == nil)
+    }
+
+    @Test func scansOfOneProcessMergeToTheWidest() throws {
+        let two = [ScanFilter(services: [0x180A], minimumRSSI: -50), ScanFilter(services: [0x180F], minimumRSSI: -70)]
+        let merged = try #require(DiscoveryFilter(merging: two))
+        #expect(merged.rssi == -70)
+        #expect(merged.services == [0x180A, 0x180F])
+        let any = try #require(DiscoveryFilter(merging: two + [ScanFilter()]))
+        #expect(any.rssi == -127)
+        #expect(any.services.isEmpty)
+        #expect(any.value.asDictionary?["UUIDs"] == nil)
+    }
+
+    @Test(arguments: [(-200, -127), (50, 20)])
+    func aThresholdThatBlueZRefusesIsBroughtIntoItsRange(given: Int, sent: Int) {
+        #expect(DiscoveryFilter(merging: [ScanFilter(minimumRSSI: given)])?.rssi == sent)
+    }
+}
+
+@Suite struct DiscoveryMachineTests {
+    private static let filter = DiscoveryFilter(merging: [ScanFilter(services: [0x180A])])
+
+    @Test func setsTheFilterBeforeItStarts() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        #expect(machine.want(filter) == nil)
+        #expect(machine.adapterReady() == .setFilter(filter))
+        #expect(machine.answered(.setFilter(filter), .done) == .start)
+        #expect(!machine.isSettled)
+        #expect(machine.answered(.start, .done) == nil)
+        #expect(machine.isSettled)
+        #expect(machine.want(nil) == .stop)
+        #expect(machine.answered(.stop, .failed) == nil)
+        #expect(machine.isSettled)
+    }
+
+    @Test func inProgressMeansThatOurSessionRuns() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        _ = machine.answered(.setFilter(filter), .done)
+        #expect(machine.answered(.start, .alreadyRunning) == nil)
+        #expect(machine.isRunning)
+    }
+
+    @Test func notReadyWaitsForTheAdapter() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        #expect(machine.answered(.setFilter(filter), .notReady) == nil)
+        #expect(machine.adapterReady() == .setFilter(filter))
+    }
+
+    @Test func oneCallAtATime() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        #expect(machine.adapterReady() == .setFilter(filter))
+        #expect(machine.want(nil) == nil)
+        #expect(machine.answered(.setFilter(filter), .done) == nil)
+        #expect(machine.isSettled)
+    }
+
+    @Test func afterTheAdapterWasAwayEverythingIsSaidAgain() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        _ = machine.answered(.setFilter(filter), .done)
+        _ = machine.answered(.start, .done)
+        machine.adapterLost()
+        #expect(!machine.isRunning)
+        #expect(machine.answered(.start, .done) == nil)
+        #expect(machine.adapterReady() == .setFilter(filter))
+    }
+
+    @Test func aNewScanAfterTheEndSetsItsFilterAgainBecauseStoppingForgotIt() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        _ = machine.answered(.setFilter(filter), .done)
+        _ = machine.answered(.start, .done)
+        _ = machine.want(nil)
+        _ = machine.answered(.stop, .done)
+        #expect(machine.want(filter) == .setFilter(filter))
+    }
+}
+
+@Suite struct AdvertisingMachineTests {
+    private static let full = AdvertisingForm(interval: true, name: true)
+
+    @Test func climbsDownOnceTheSameHasFailedTwice() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        #expect(machine.begin() == .register(Self.full))
+        #expect(machine.failed(.form) == .register(Self.full))
+        #expect(machine.failed(.form) == .register(AdvertisingForm(interval: false, name: true)))
+        #expect(machine.failed(.form) == .register(AdvertisingForm(interval: false, name: false)))
+        #expect(machine.isDegraded)
+        #expect(machine.failed(.form) == .giveUp)
+    }
+
+    @Test func withoutIntervalAndNameThereIsOneRetry() {
+        var machine = AdvertisingMachine(interval: false, name: false)
+        let form = AdvertisingForm(interval: false, name: false)
+        #expect(machine.begin() == .register(form))
+        #expect(machine.failed(.form) == .register(form))
+        #expect(machine.failed(.form) == .giveUp)
+    }
+
+    @Test func noRoomIsTriedTwiceWhateverTheForm() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        _ = machine.begin()
+        #expect(machine.failed(.noRoom) == .register(Self.full))
+        #expect(machine.failed(.noRoom) == .giveUp)
+    }
+
+    @Test func whatExistsIsTakenBackFirst() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        _ = machine.begin()
+        #expect(machine.failed(.exists) == .unregisterThenRegister(Self.full))
+        #expect(machine.failed(.exists) == .giveUp)
+    }
+
+    @Test func theFormThatWorkedIsTheFirstNextTime() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        _ = machine.begin()
+        _ = machine.failed(.form)
+        _ = machine.failed(.form)
+        machine.succeeded()
+        #expect(machine.begin() == .unregisterThenRegister(AdvertisingForm(interval: false, name: true)))
+        machine.reset()
+        #expect(machine.begin() == .register(Self.full))
+    }
+
+    @Test func afterReleaseThereIsNothingToTakeBack() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        _ = machine.begin()
+        machine.succeeded()
+        machine.released()
+        #expect(machine.begin() == .register(Self.full))
+    }
+
+    @Test(arguments: [
+        ("org.bluez.Error.NotPermitted", AdvertisingMachine.Refusal.noRoom),
+        ("org.bluez.Error.AlreadyExists", .exists), ("org.bluez.Error.Failed", .form),
+        ("org.bluez.Error.InvalidArguments", .form), ("org.freedesktop.DBus.Error.NoReply", .hopeless),
+        ("org.freedesktop.DBus.Error.AccessDenied", .hopeless),
+    ])
+    func refusalsSayWhatToTryNext(name: String, refusal: AdvertisingMachine.Refusal) {
+        #expect(AdvertisingMachine.refusal(DBusError(name: name, message: "")) == refusal)
+    }
+}
+
+@Suite struct SightingFilterTests {
+    private static let path: ObjectPath = "/org/bluez/hci0/dev_1"
+
+    private static func device(_ uuids: Set<BluetoothUUID>, rssi: Int? = nil) -> Device1 {
+        var device = Device1()
+        device.advertisement.serviceUUIDs = uuids
+        device.rssi = rssi
+        return device
+    }
+
+    @Test func aDeviceThatWasNotHeardIsNotSeen() {
+        var filter = SightingFilter(ScanFilter())
+        #expect(filter.judge(Self.path, Self.device([], rssi: -40), .advertisement) == nil)
+        #expect(filter.judge(Self.path, Self.device([], rssi: -40), .connected) == nil)
+    }
+
+    @Test func otherClientsDevicesAreLeftOutByServiceAndByRSSI() {
+        var filter = SightingFilter(ScanFilter(services: [0x180A], minimumRSSI: -60))
+        #expect(filter.judge(Self.path, Self.device([0x180F], rssi: -40), [.heard, .rssi]) == nil)
+        #expect(filter.judge(Self.path, Self.device([0x180A], rssi: -61), [.heard, .rssi]) == nil)
+        #expect(filter.judge(Self.path, Self.device([0x180A], rssi: -60), [.heard, .rssi])?.rssi == -60)
+    }
+
+    @Test func propertiesThatArrivePiecemealAreOneSighting() {
+        var filter = SightingFilter(ScanFilter(services: [0x180A], minimumRSSI: -60))
+        #expect(filter.judge(Self.path, Self.device([], rssi: -50), [.heard, .rssi]) == nil)
+        #expect(filter.judge(Self.path, Self.device([0x180A], rssi: -50), .advertisement)?.rssi == -50)
+    }
+
+    @Test func aReadingIsReportedOnce() {
+        var filter = SightingFilter(ScanFilter())
+        #expect(filter.judge(Self.path, Self.device([], rssi: -50), [.heard, .rssi])?.rssi == -50)
+        #expect(filter.judge(Self.path, Self.device([], rssi: -50), .advertisement) == .init(rssi: nil))
+    }
+
+    @Test func withAThresholdAReportWithoutAReadingIsLeftOut() {
+        var filter = SightingFilter(ScanFilter(minimumRSSI: -90))
+        #expect(filter.judge(Self.path, Self.device([]), [.heard, .advertisement]) == nil)
+    }
+
+    @Test func onlyWhatWasReportedIsTakenBack() {
+        var filter = SightingFilter(ScanFilter())
+        let before = filter.forget(Self.path)
+        _ = filter.judge(Self.path, Self.device([], rssi: -50), [.heard, .rssi])
+        let after = filter.forget(Self.path)
+        let again = filter.forget(Self.path)
+        #expect([before, after, again] == [false, true, false])
+    }
+
+    @Test func devicesAreBounded() throws {
+        var filter = SightingFilter(ScanFilter())
+        for number in 0..<Limits.devices {
+            let path = try #require(ObjectPath(validating: "/d\(number)"))
+            #expect(filter.judge(path, Self.device([], rssi: -50), [.heard, .rssi]) != nil)
+        }
+        #expect(filter.judge("/more", Self.device([], rssi: -50), [.heard, .rssi]) == nil)
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+/// A case that one implementation is known not to keep, and why that is right or cannot be helped.
+public struct ContractDifference: Sendable, Hashable {
+    /// The bench's name.
+    public let radio: String
+    /// The case's name.
+    public let name: String
+    public let reason: String
+    /// Whether it is run all the same, and has to fail.
+    public let isRun: Bool
+
+    /// The one table of differences.
+    public static let all: [ContractDifference] = [
+        // SimulatedRadio keeps all of it.
+        ContractDifference(
+            radio: "BlueZSimulator",
+            name: "A notification needs a subscriber, and at most 512 bytes",
+            reason: """
+                bluetoothd calls nothing when a bonded central returns to its subscription, so BlueZ's room cannot \
+                know that nobody is subscribed, and sends.
+                """,
+            isRun: true
+        ),
+        ContractDifference(
+            radio: "BlueZSimulator",
+            name: "A cancelled subscription ends its stream, and is told to the peripheral",
+            reason: "As above: a notification to nobody is no error on BlueZ.",
+            isRun: true
+        ),
+    ]
+}

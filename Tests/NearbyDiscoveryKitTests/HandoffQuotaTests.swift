@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import NearbyProtocol
+import Testing
+
+@testable import NearbyDiscoveryKit
+
+@Suite struct HandoffQuotaTests {
+    private let delivery = Delivery(.disconnected, subscriptionSeen: true)
+
+    @Test func withoutALimitEverybodyIsAdmitted() {
+        var quota = HandoffQuota(limit: nil)
+        for id in 1...1_000 {
+            #expect(quota.admits(JoinID(UInt64(id))) == true)
+            quota.observe(.delivered(JoinID(UInt64(id)), "peer", delivery))
+        }
+        #expect(!quota.isUsedUp)
+    }
+
+    @Test func theLastHandoffIsNotPromisedTwice() {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        #expect(quota.admits(2) == false)
+        quota.observe(.delivered(1, "peer", delivery))
+        #expect(quota.isUsedUp)
+    }
+
+    @Test(arguments: [
+        NearbyProtocol.HostEvent.failed(1, "peer", .disconnected),
+        .rejected(1, "peer", .tooLarge, message: ""),
+    ])
+    func aJoinThatFailsGivesItsPlaceBack(event: NearbyProtocol.HostEvent) {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        quota.observe(event)
+        #expect(quota.admits(2) == true)
+        #expect(!quota.isUsedUp)
+    }
+
+    @Test func aRejectByTheAppGivesThePlaceBack() {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        #expect(quota.decide(1, .reject(.denied, message: "no")) == .reject(.denied, message: "no"))
+        #expect(quota.admits(2) == true)
+    }
+
+    @Test func failuresWithoutAJoinCountForNothing() {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        quota.observe(.failed(nil, "other", .tooManyPeers))
+        #expect(quota.admits(2) == false)
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import NearbyDiscoveryKit
+
+@Suite struct InboxTests {
+    @Test func elementsComeOutInOrder() async {
+        let inbox = Inbox<Int>()
+        for number in 0..<200 { inbox.post(number) }
+        var received: [Int] = []
+        for _ in 0..<200 { received.append(await inbox.next() ?? -1) }
+        #expect(received == Array(0..<200))
+    }
+
+    @Test func aReaderThatWaitsGetsTheNextElement() async {
+        let inbox = Inbox<String>()
+        async let element = inbox.next()
+        inbox.post("late")
+        #expect(await element == "late")
+    }
+
+    @Test func aSenderWaitsWhileTheInboxIsFull() async {
+        let inbox = Inbox<Int>()
+        for number in 0..<Limits.inbox { inbox.post(number) }
+        let sent = Lock(false)
+        let sender = Task {
+            await inbox.send(1_000)
+            sent.withLock { $0 = true }
+        }
+        // Whenever the sender runs, it cannot have got through before something is read.
+        #expect(sent.withLock { $0 } == false)
+        var received: [Int] = []
+        for _ in 0...Limits.inbox { received.append(await inbox.next() ?? -1) }
+        await sender.value
+        #expect(sent.withLock { $0 })
+        #expect(received.last == 1_000)
+    }
+
+    @Test func closingFreesReaderAndSenders() async {
+        let inbox = Inbox<Int>()
+        for number in 0..<Limits.inbox { inbox.post(number) }
+        let sender = Task { await inbox.send(1) }
+        inbox.close()
+        await sender.value
+        for _ in 0..<Limits.inbox { _ = await inbox.next() }
+        #expect(await inbox.next() == nil)
+        inbox.post(2)
+        #expect(await inbox.next() == nil)
+    }
+
+    @Test func aClosedInboxWakesItsReader() async {
+        let inbox = Inbox<Int>()
+        async let element = inbox.next()
+        inbox.close()
+        #expect(await element == nil)
+    }
+}
+
+@Suite struct EventHubTests {
+    @Test func everyReaderGetsEveryEvent() async {
+        let hub = EventHub<Int>()
+        let first = hub.stream()
+        let second = hub.stream()
+        hub.send(1)
+        hub.send(2)
+        hub.finish()
+        var seen: [[Int]] = []
+        for stream in [first, second] {
+            var events: [Int] = []
+            for await event in stream { events.append(event) }
+            seen.append(events)
+        }
+        #expect(seen == [[1, 2], [1, 2]])
+    }
+
+    @Test func aSlowReaderKeepsTheNewest() async {
+        let hub = EventHub<Int>()
+        let stream = hub.stream()
+        for number in 0..<1_000 { hub.send(number) }
+        hub.finish()
+        var events: [Int] = []
+        for await event in stream { events.append(event) }
+        #expect(events == Array((1_000 - Limits.events)..<1_000))
+    }
+
+    @Test func aStreamAfterTheEndIsEmpty() async {
+        let hub = EventHub<Int>()
+        hub.finish()
+        var count = 0
+        for await _ in hub.stream() { count += 1 }
+        #expect(count == 0)
+    }
+
+    @Test func readersBeyondTheBoundGetAnEmptyStream() async {
+        let hub = EventHub<Int>()
+        let readers = (0..<Limits.eventReaders).map { _ in hub.stream() }
+        var count = 0
+        for await _ in hub.stream() { count += 1 }
+        #expect(count == 0)
+        #expect(readers.count == Limits.eventReaders)
+    }
+}
