@@ -179,13 +179,15 @@ if [ -n "$setup_only" ]; then
     done
     exit $status
 fi
-if [ $subject = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
+if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
     (cd "$HERE" && swift build --product nearby >&2) || exit 70
     nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
 fi
 total_passed=0 total_failed=0 total_skipped=0 broken=''
 for version in "${versions[@]}"; do run_on "$version"; done
 [ $mode = shell ] && exit 0
-echo "$total_passed passed, $total_failed failed$([ $total_skipped -gt 0 ] && echo ", $total_skipped skipped" || true)"
+total="$total_passed passed, $total_failed failed"
+[ $total_skipped -eq 0 ] || total+=", $total_skipped skipped"
+echo "$total"
 [ -n "$broken" ] && exit 70
 [ $total_failed -eq 0 ]

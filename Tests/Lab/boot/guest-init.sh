@@ -15,6 +15,7 @@ mount -t tmpfs tmpfs /tmp
 mount -t tmpfs -o mode=700 tmpfs /var/lib/bluetooth
 [ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 set -a
+# shellcheck source=/dev/null
 . /run/job/env
 set +a
 

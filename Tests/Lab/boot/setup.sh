@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Sourced by scripts/lab.sh: what the lab needs, made once and kept under $CACHE.
 
 say() { echo "lab: $*" >&2; }

@@ -81,12 +81,9 @@ class BlueZ:
             if interfaces.get(ADAPTER, {}).get("Powered") and ADVERTISING in interfaces
         }
 
-    async def wait_powered(self, names, timeout=30, daemon=None):
-        """With a daemon: it must not have ended meanwhile."""
+    async def wait_powered(self, names, timeout=30):
         deadline = asyncio.get_running_loop().time() + timeout
         while not set(names) <= await self.powered():
-            if daemon is not None and not daemon.running:
-                raise ConnectionError(f"bluetoothd has ended by itself with {daemon.process.returncode}")
             if asyncio.get_running_loop().time() > deadline:
                 raise TimeoutError(f"bluetoothd does not show {', '.join(sorted(names))} as powered")
             await asyncio.sleep(0.1)

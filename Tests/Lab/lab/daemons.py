@@ -62,6 +62,29 @@ class BluetoothDaemon(Daemon):
             arguments = [path, "-n", "-f", configuration]
         super().__init__(arguments, log)
         self.options = self.USUAL
+        self.crashes = []  # exit statuses that no case asked for
+        self._wanted = False
+        self._watch = None
 
     async def start(self, *more):
         await super().start(*self.options, *more)
+        self._wanted = True
+        self._watch = asyncio.ensure_future(self._start_again())
+
+    async def end(self, how=signal.SIGKILL):
+        self._wanted = False
+        await super().end(how)
+
+    def ends_with_the_bus(self):
+        """What follows is no crash."""
+        self._wanted = False
+
+    async def _start_again(self):
+        """After a crash, as systemd does where the next call activates the service."""
+        process = self.process
+        status = await process.wait()
+        if self._wanted and self.process is process:
+            self.crashes.append(status)
+            await asyncio.sleep(1)
+            if self._wanted:
+                await self.start()

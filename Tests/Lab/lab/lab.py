@@ -82,6 +82,7 @@ class Lab:
 
     async def restart_bus(self, pause=1.0):
         """The bus daemon ends; bluetoothd ends with it, as it does everywhere, and both come back."""
+        self.bluetoothd.ends_with_the_bus()
         await self.bus_daemon.end()
         self.bluez.forget_bus()
         try:
@@ -144,7 +145,7 @@ class Lab:
                 await self.bluez.set_powered(name, True)
             except BusError:
                 pass  # not there yet, or being powered: the wait below decides
-        await self.bluez.wait_powered(self.names, self.seconds(20), self.bluetoothd)
+        await self.bluez.wait_powered(self.names, self.seconds(30))
         await self.bluez.forget_devices()
 
     async def reset(self):

@@ -45,17 +45,20 @@ class Runner:
         lab.notes = []
         logs = [(daemon.log, daemon.log_size()) for daemon in (lab.bluetoothd, lab.bus_daemon)]
         began = time.monotonic()
+        lab.bluetoothd.crashes.clear()
         problem = await self._outcome(case)
+        if lab.bluetoothd.crashes:
+            lab.note(f"bluetoothd crashed, exit status {', '.join(map(str, lab.bluetoothd.crashes))}")
         took = time.monotonic() - began
-        if problem or self.trace:
+        if problem or lab.bluetoothd.crashes or self.trace:
             self._keep(case, problem, logs)
+        notes = f" ({'; '.join(lab.notes)})" if lab.notes else ""
         if problem:
             self.failed += 1
             first = problem[0].strip().splitlines()[0] if problem[0].strip() else "failed"
-            print(f"not ok {number} {case.name} … {took:.1f} s: {first}", flush=True)
+            print(f"not ok {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
         else:
             self.passed += 1
-            notes = f" ({'; '.join(lab.notes)})" if lab.notes else ""
             print(f"ok {number} {case.name} … {took:.1f} s{notes}", flush=True)
         try:
             await asyncio.wait_for(lab.clean(), lab.seconds(40))
