@@ -68,7 +68,7 @@ done
 # A guest on a busy machine is slow: LAB_PATIENCE=3 triples every time limit of the lab (none of nearby's own).
 PATIENCE=${LAB_PATIENCE:-1}
 
-set_up || exit 70
+locked set_up || exit 70
 if [ $mode = list ]; then
     cd "$LAB" && PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
 fi
@@ -78,7 +78,7 @@ root_for() {
     local suite
     case $1 in 5.55) suite=bullseye ;; 5.66) suite=bookworm ;; 5.82) suite=trixie ;; 5.87) suite=sid ;; esac
     [ "$(bluez_of '')" = "$1" ] && return
-    make_root "$suite" || return
+    locked make_root "$suite" || return
     echo "$CACHE/roots/$suite"
 }
 

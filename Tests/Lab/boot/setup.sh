@@ -2,6 +2,17 @@
 # shellcheck shell=bash
 # Sourced by scripts/lab.sh: what the lab needs, made once and kept under $CACHE.
 
+# locked COMMAND...: one set-up at a time, whoever else runs the lab.
+locked() {
+    local status=0
+    mkdir -p "$CACHE"
+    exec 9>"$CACHE/lock"
+    flock 9
+    "$@" || status=$?
+    exec 9>&-
+    return $status
+}
+
 say() { echo "lab: $*" >&2; }
 
 # Debian's own mirror for this machine, from its apt sources (both formats). LAB_DEBIAN_MIRROR overrides it.
@@ -13,16 +24,27 @@ debian_mirror() {
     } 2>/dev/null | grep -E '/debian/?$' | head -1
 }
 
+kernel_package() { apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends:/ {print $2; exit}'; }
+
 make_kernel() {
     compgen -G "$CACHE/kernel/boot/vmlinuz-*" >/dev/null && return
-    local package
-    package=$(apt-cache depends linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
+    local package as_root=()
+    package=$(kernel_package)
+    if [ -z "$package" ]; then
+        # Container images come without apt's lists.
+        [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+        "${as_root[@]}" apt-get update -qq
+        package=$(kernel_package)
+    fi
     [ -n "$package" ] || { say "no linux-image-amd64 in apt's lists: the lab needs Debian's kernel"; return 1; }
     say "downloading the guest's kernel $package ($(apt-cache show "$package" |
         awk '/^Size:/ {printf "%d MB", $2 / 1e6; exit}'))"
     mkdir -p "$CACHE/kernel.part"
-    (cd "$CACHE/kernel.part" && apt-get download -qq "$package" 2>/dev/null && dpkg -x ./*.deb . && rm ./*.deb)
-    depmod -b "$CACHE/kernel.part" "$(ls "$CACHE/kernel.part/lib/modules")"
+    if ! (cd "$CACHE/kernel.part" && apt-get download -qq "$package" && dpkg -x ./*.deb . && rm ./*.deb); then
+        say "could not fetch and unpack $package"
+        return 1
+    fi
+    /sbin/depmod -b "$CACHE/kernel.part" "$(ls "$CACHE/kernel.part/lib/modules")" || return
     rm -rf "$CACHE/kernel"
     mv "$CACHE/kernel.part" "$CACHE/kernel"
 }
@@ -30,11 +52,11 @@ make_kernel() {
 make_python() {
     local wanted="$LAB/requirements.txt"
     cmp -s "$wanted" "$CACHE/venv/requirements.txt" && return
-    python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages "the lab's Python peers" python3-venv
+    python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages "the lab's Python peers" python3-venv || return
     say "making the Python environment of the peers (about 25 MB of packages)"
     rm -rf "$CACHE/venv"
-    python3 -m venv "$CACHE/venv"
-    "$CACHE/venv/bin/pip" install -q --disable-pip-version-check -r "$wanted"
+    python3 -m venv "$CACHE/venv" || return
+    "$CACHE/venv/bin/pip" install -q --disable-pip-version-check -r "$wanted" || return
     cp "$wanted" "$CACHE/venv/requirements.txt"
 }
 
@@ -98,8 +120,6 @@ set_up() {
     [ "$(uname -m)" = x86_64 ] || { say "the lab's guest is x86-64 only"; return 1; }
     mkdir -p "$CACHE/runs"
     need_packages "the lab (emulator, guest system, BlueZ and its tools)" \
-        qemu-system-x86 busybox-static cpio kmod xz-utils dbus bluez
-    make_kernel
-    make_python
-    make_initramfs
+        qemu-system-x86 busybox-static cpio kmod xz-utils dbus bluez &&
+        make_kernel && make_python && make_initramfs
 }

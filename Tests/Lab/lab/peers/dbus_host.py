@@ -116,7 +116,7 @@ class _Advertisement(ServiceInterface):
 class DBusHost:
     """`answer(request) -> [messages]` decides; what happens to the host is in `events`."""
 
-    def __init__(self, lab, adapter="hci0", answer=None, name="BTLAB"):
+    def __init__(self, lab, adapter="hci0", answer=None, name="LABHOST"):
         self.lab = lab
         self.adapter = f"/org/bluez/{adapter}"
         self.name = name
