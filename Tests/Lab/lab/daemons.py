@@ -86,5 +86,5 @@ class BluetoothDaemon(Daemon):
         if self._wanted and self.process is process:
             self.crashes.append(status)
             await asyncio.sleep(1)
-            if self._wanted:
+            if self._wanted and self.process is process:
                 await self.start()
