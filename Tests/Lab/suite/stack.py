@@ -8,7 +8,7 @@ import asyncio
 from bumble import att
 
 from lab import envelope
-from lab.bluez import DEVICE, counts_the_header
+from lab.bluez import DEVICE, BusError, counts_the_header
 from lab.cases import SUBJECTS, case
 from lab.peers.bleak_client import BleakJoin
 from lab.peers.central import Central
@@ -252,3 +252,26 @@ for reaction in ("refuses", "accepts", None):
         except (ConnectionError, asyncio.TimeoutError) as error:
             outcome = str(error) or "not asked for"
         lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
+
+
+@case("stack/discovery-outlives-bluetoothd", subjects=SUBJECTS)
+async def _(lab):
+    """bluetoothd is killed while it discovers: the kernel goes on for 10 s, and the new one's first StartDiscovery
+    is refused with InProgress, though nobody has a session"""
+    path = "/org/bluez/hci1"
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+    await asyncio.sleep(1)
+    await lab.restart_bluetoothd(pause=0.5)
+    began = asyncio.get_running_loop().time()
+    refusals = []
+    while True:
+        try:
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+            break
+        except BusError as error:
+            refusals.append(error.name.rsplit(".", 1)[1])
+            assert len(refusals) < 40, refusals
+        await asyncio.sleep(0.5)
+    took = asyncio.get_running_loop().time() - began
+    lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
