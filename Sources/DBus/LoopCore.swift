@@ -48,8 +48,7 @@ final class LoopCore: @unchecked Sendable {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         wakeFD = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         var event = epoll_event()
-        // Edge-triggered: each write is an event, and nobody has to read the counter.
-        event.events = EPOLLIN.rawValue | EPOLLET.rawValue
+        event.events = EPOLLIN.rawValue
         event.data.u64 = LoopCore.tag(wakeFD, 0)
         // A process that is out of descriptors when it makes a loop cannot run one; there is nobody to tell later.
         precondition(
@@ -86,11 +85,10 @@ final class LoopCore: @unchecked Sendable {
     }
 
     func stop() {
-        let wakes = lock.withLock {
+        lock.withLock {
             stopping = true
-            return mustWake()
+            signal()
         }
-        if wakes { wake() }
     }
 
     func enqueue(_ job: UnownedJob) {
@@ -105,20 +103,14 @@ final class LoopCore: @unchecked Sendable {
         let here = isCurrent
         lock.lock()
         queue.append(work)
-        let wakes = !here && mustWake()
+        if !here { signal() }
         lock.unlock()
-        if wakes { wake() }
     }
 
-    /// Whether the caller has to wake the thread up: one does per turn. With the lock held.
-    private func mustWake() -> Bool {
-        guard !signalled else { return false }
+    /// Wakes the thread up. One write per turn is enough. With the lock held.
+    private func signal() {
+        guard !signalled else { return }
         signalled = true
-        return true
-    }
-
-    /// Without the lock: on a busy core the thread runs at once, and would have to wait for it.
-    private func wake() {
         var one: UInt64 = 1
         write(wakeFD, &one, 8)
     }
@@ -200,7 +192,11 @@ final class LoopCore: @unchecked Sendable {
         let descriptor = Int32(truncatingIfNeeded: event.data.u64 & 0xffff_ffff)
         let generation = UInt32(truncatingIfNeeded: event.data.u64 >> 32)
         if descriptor == wakeFD {
-            lock.withLock { signalled = false }
+            lock.withLock {
+                var value: UInt64 = 0
+                read(wakeFD, &value, 8)
+                signalled = false
+            }
             return
         }
         // An earlier event of the same turn may have closed this one, and even opened another of the same number.

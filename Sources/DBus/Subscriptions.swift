@@ -144,6 +144,7 @@ extension ConnectionCore {
         let all = subscriptions.all
         subscriptions = SubscriptionTable()
         busMatches = [:]
+        for record in owners.values { record.release() }
         owners = [:]
         for subscription in all where subscription.isActive {
             subscription.isActive = false

@@ -48,6 +48,7 @@ import Testing
     @Test func aBlockReplacesTheOneBefore() {
         let test = TestConsole(terminal: true, columns: 5, rows: 4)
         test.console.block(["a", "b", "c"])
+        test.console.block(["a", "b", "d"])
         test.console.block(["0123456"])
         #expect(test.printed == "a\nb\n\u{1B}[2A\r\u{1B}[J0123…\n")
     }

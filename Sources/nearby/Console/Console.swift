@@ -26,8 +26,8 @@ final class Console: Sendable {
     private struct State {
         var live = ""
         var isBroken = false
-        /// Lines of the block that is redrawn in place, on standard output.
-        var blockLines = 0
+        /// The block that is redrawn in place, on standard output.
+        var block: [String] = []
     }
 
     let options: OutputOptions
@@ -61,10 +61,11 @@ final class Console: Sendable {
         let (columns, rows) = terminalSize
         let shown = lines.prefix(max(1, rows - 2)).map { PlainText.clipped($0, columns: columns) }
         let before = state.withLock { state in
-            defer { state.blockLines = shown.count }
-            return state.blockLines
+            defer { state.block = shown }
+            return state.block
         }
-        let start = before == 0 ? "" : "\u{1B}[\(before)A\r\u{1B}[J"
+        guard shown != before else { return }
+        let start = before.isEmpty ? "" : "\u{1B}[\(before.count)A\r\u{1B}[J"
         write(start + shown.map { $0 + "\n" }.joined())
     }
 

@@ -7,7 +7,12 @@ import NearbyProtocol
 final class HostReport: Sendable {
     private let configuration: NearbyHost.Configuration
     private let console: Console
-    private let count = Guarded(0)
+    private struct State {
+        var deliveries = 0
+        var hasServed = false
+    }
+
+    private let state = Guarded(State())
 
     init(_ configuration: NearbyHost.Configuration, _ console: Console) {
         self.configuration = configuration
@@ -15,7 +20,7 @@ final class HostReport: Sendable {
     }
 
     /// Clients that have taken the payload.
-    var deliveries: Int { count.withLock { $0 } }
+    var deliveries: Int { state.withLock { $0.deliveries } }
 
     func begin(notices: [String]) {
         for notice in notices { console.note("note: " + PlainText.printable(notice, limit: Limits.printedMessage)) }
@@ -26,7 +31,7 @@ final class HostReport: Sendable {
     func end() { console.clearStatus() }
 
     func show(_ event: NearbyDiscoveryKit.HostEvent) {
-        if case .delivered = event { count.withLock { $0 += 1 } }
+        if case .delivered = event { state.withLock { $0.deliveries += 1 } }
         if console.options.json {
             console.result(JSONLine.text(Self.json(event, configuration)))
         } else if let (label, text) = Self.result(event, configuration) {
@@ -39,12 +44,19 @@ final class HostReport: Sendable {
         switch event {
         case .serving(_, let degraded):
             if let degraded { console.note("note: \(PlainText.printable(degraded.description))") }
-            if console.isInteractive, deliveries == 0 {
+            let isFirst = state.withLock { state in
+                defer { state.hasServed = true }
+                return !state.hasServed
+            }
+            if console.isInteractive, isFirst {
                 console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
             }
             waiting()
         case .unavailable(let error):
-            console.note("waiting for Bluetooth: \(PlainText.printable(error.description))")
+            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
+            // At a start that does not wait the same becomes the error in a moment.
+            let isWorthKnowing = configuration.whenUnavailable == .wait || state.withLock { $0.hasServed }
+            if isWorthKnowing { console.note(text) } else { console.detail(text) }
             console.status("Waiting for Bluetooth…")
         case .joinRequested(let request):
             console.status("\(PeerNames.text(request.client)) asks…")

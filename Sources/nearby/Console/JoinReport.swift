@@ -29,7 +29,9 @@ final class JoinReport: Sendable {
         case .scanning:
             step("Looking for \(PlainText.printable(configuration.appId))…")
         case .unavailable(let error):
-            console.note("waiting for Bluetooth: \(PlainText.printable(error.description))")
+            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
+            // A join that does not wait ends with the same in a moment.
+            if configuration.whenUnavailable == .wait { console.note(text) } else { console.detail(text) }
             console.status("Waiting for Bluetooth…")
         case .candidates(let candidates):
             show(candidates)
