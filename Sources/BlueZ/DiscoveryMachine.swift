@@ -43,8 +43,10 @@ struct DiscoveryMachine: Sendable {
 
     enum Outcome: Sendable, Hashable {
         case done
-        /// `StartDiscovery` answered `InProgress`: our session runs already (rule 17).
-        case alreadyRunning
+        /// `StartDiscovery` answered `InProgress`: either our session runs already, or the kernel still discovers for a
+        /// bluetoothd that is gone, and refuses the new one for about 10 s (seen with 5.66 to 5.82; rule 17). Nothing
+        /// tells which, so it is asked again until it says yes.
+        case heldUp
         /// Not now: the adapter's next change decides.
         case notReady
         case failed
@@ -52,6 +54,8 @@ struct DiscoveryMachine: Sendable {
 
     private(set) var wanted: DiscoveryFilter?
     private(set) var isRunning = false
+    /// `heldUp`: the session may be there. It is stopped like one that is.
+    private var mayRun = false
     private var applied: DiscoveryFilter?
     private var available = false
     private var inFlight: Call?
@@ -75,6 +79,7 @@ struct DiscoveryMachine: Sendable {
     mutating func adapterLost() {
         available = false
         isRunning = false
+        mayRun = false
         applied = nil
         inFlight = nil
         blocked = false
@@ -86,10 +91,16 @@ struct DiscoveryMachine: Sendable {
         inFlight = nil
         switch (call, outcome) {
         case (.setFilter(let filter), .done): applied = filter
-        case (.start, .done), (.start, .alreadyRunning): isRunning = true
+        case (.start, .done):
+            isRunning = true
+            mayRun = false
+        case (.start, .heldUp):
+            mayRun = true
+            blocked = true
         // Best effort: whatever it answers, we no longer want the session. bluetoothd forgets its filter with it.
         case (.stop, _):
             isRunning = false
+            mayRun = false
             applied = nil
         default: blocked = true
         }
@@ -97,7 +108,7 @@ struct DiscoveryMachine: Sendable {
     }
 
     /// Whether scans get what they want.
-    var isSettled: Bool { inFlight == nil && (wanted == nil ? !isRunning : isRunning && applied == wanted) }
+    var isSettled: Bool { inFlight == nil && (wanted == nil ? !isRunning && !mayRun : isRunning && applied == wanted) }
 
     private mutating func next() -> Call? {
         guard available, inFlight == nil, !blocked else { return nil }
@@ -105,7 +116,7 @@ struct DiscoveryMachine: Sendable {
         if let wanted {
             call = applied != wanted ? .setFilter(wanted) : isRunning ? nil : .start
         } else {
-            call = isRunning ? .stop : nil
+            call = isRunning || mayRun ? .stop : nil
         }
         inFlight = call
         return call

@@ -20,7 +20,7 @@ public final class NearbyClient: Sendable {
     private let closing = Lock<Task<Void, Never>?>(nil)
 
     /// - Throws: `invalidConfiguration` for a setting that makes no sense, `payloadTooLarge` for a join request of
-    ///   more than 510 bytes.
+    ///   more than 508 bytes.
     public init(_ configuration: Configuration, radio: any Central) throws(NearbyError) {
         try configuration.check()
         self.configuration = configuration

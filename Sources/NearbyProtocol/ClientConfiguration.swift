@@ -42,7 +42,7 @@ package struct ClientConfiguration: Equatable, Sendable {
 
     /// The request as it is written.
     ///
-    /// - Throws: `EnvelopeError`: `malformed` for an empty appId, `tooLarge` past 510 bytes.
+    /// - Throws: `EnvelopeError`: `malformed` for an empty appId, `tooLarge` past 508 bytes.
     package func request() throws(EnvelopeError) -> [UInt8] {
         guard !appId.isEmpty else { throw EnvelopeError(code: .malformed, message: "The appId is empty.") }
         let bytes = Envelope.joinRequest(appId: appId, sessionId: sessionId, payload: payload).encoded()

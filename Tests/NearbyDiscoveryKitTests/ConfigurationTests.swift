@@ -59,14 +59,14 @@ import Testing
         #expect(error?.message.contains(name) == true)
     }
 
-    @Test func aJoinRequestPast510BytesIsRefused() {
+    @Test func aJoinRequestPast508BytesIsRefused() {
         let payload: NearbyPayload = ["k": .string(String(repeating: "x", count: 500))]
         let error = #expect(throws: NearbyError.self) {
             try NearbyClient.Configuration(appId: "a", payload: payload).check()
         }
         #expect(error?.code == .payloadTooLarge)
         #expect(error?.message.hasPrefix("the join request is ") == true)
-        #expect(error?.message.hasSuffix(" over the 510 that fit") == true)
+        #expect(error?.message.hasSuffix(" over the 508 that fit") == true)
     }
 }
 

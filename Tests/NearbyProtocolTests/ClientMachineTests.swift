@@ -295,7 +295,7 @@ import Testing
         let payload: JSONObject = ["k": .string(String(repeating: "x", count: 500))]
         #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "a", payload: payload)) }
         #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "")) }
-        let exact: JSONObject = ["k": .string(String(repeating: "x", count: 436))]
-        #expect((try? ClientConfiguration(appId: "a", payload: exact).request().count) == 510)
+        let exact: JSONObject = ["k": .string(String(repeating: "x", count: 434))]
+        #expect((try? ClientConfiguration(appId: "a", payload: exact).request().count) == 508)
     }
 }
