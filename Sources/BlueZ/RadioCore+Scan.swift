@@ -71,7 +71,7 @@ extension RadioCore {
 
     private func discoverySettled(cancellable: Bool) async -> BluetoothError? {
         guard usableAdapter != nil, !discovery.isSettled else { return nil }
-        let id = newID()
+        let id = newWaiter()
         discoveryWaiters.append(id)
         return await wait(id, timeout: cancellable ? Limits.call : Limits.stop, cancellable: cancellable)
     }

@@ -84,6 +84,15 @@ extension OnABus {
             #expect(await none.next() == nil)
         }
 
+        /// A wake between the check and the suspension was lost, one time in fifteen, and the scan waited for 30 s.
+        @Test func aBusThatIsNotThereIsToldEachTime() async {
+            for _ in 0..<40 {
+                let radio = BlueZRadio(BlueZConfiguration(bus: "unix:path=/nonexistent/bus"))
+                let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+                #expect(error?.code == .serviceUnavailable)
+            }
+        }
+
         @Test func aFailureToStartIsTheCallersError() async throws {
             let fake = try await FakeBlueZ()
             fake.fail("StartDiscovery", "org.bluez.Error.NotReady")

@@ -49,11 +49,16 @@ extension ContractCase {
         ContractCase("A slow reader keeps the newest 64 values") { bench in
             try await bench.withVisit { host, visit in
                 let subscription = try await visit.connection.subscribe(to: visit.message)
+                // A second subscription, that is read at once, tells when all have arrived.
+                let witness = Recorder(
+                    try await visit.connection.subscribe(to: visit.message).values,
+                    clock: bench.central.clock
+                )
                 _ = try await host.events.next(within: bench.patience, "subscribed") { $0.subscription }
                 for value in 1...80 as ClosedRange<UInt8> {
                     try await host.session.notify([value], on: Offer.messageID, to: nil)
                 }
-                try await sleep(bench.silence, bench.central.clock)
+                _ = try await witness.next(within: bench.patience, "the last value") { $0 == [80] ? $0 : nil }
                 let values = Recorder(subscription.values, clock: bench.central.clock)
                 let first = try await values.next(within: bench.patience, "a value") { $0 }
                 try require(first == [17], "the first value: \(first)")
