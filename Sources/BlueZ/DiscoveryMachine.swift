@@ -24,9 +24,11 @@ struct DiscoveryFilter: Sendable, Hashable {
 
     /// `DuplicateData` stays off: with an RSSI threshold every report is signalled anyway, as a change of `RSSI`
     /// (src/device.c, device_set_rssi_with_delta), and unchanged data need not be repeated.
-    var value: DBusValue {
+    ///
+    /// - Parameter byService: Whether bluetoothd may be told the services (`Adapter1.filtersByService`).
+    func value(byService: Bool) -> DBusValue {
         var pairs: [(String, DBusValue)] = [("Transport", .string("le")), ("RSSI", .int16(Int16(rssi)))]
-        if !services.isEmpty { pairs.append(("UUIDs", .strings(services.map(\.longDescription)))) }
+        if byService, !services.isEmpty { pairs.append(("UUIDs", .strings(services.map(\.longDescription)))) }
         return .variantDictionary(pairs: pairs)
     }
 }

@@ -85,7 +85,9 @@ extension RadioCore {
         }
         let call: DBusCall =
             switch next {
-            case .setFilter(let filter): Adapter1.setDiscoveryFilter(adapter, filter)
+            case .setFilter(let filter):
+                Adapter1.setDiscoveryFilter(
+                    adapter, filter, byService: view.adapters[adapter]?.filtersByService ?? false)
             case .start: Adapter1.startDiscovery(adapter)
             case .stop: Adapter1.stopDiscovery(adapter)
             }
