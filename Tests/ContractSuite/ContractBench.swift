@@ -44,6 +44,7 @@ public enum ContractRole: String, Sendable, Hashable, CaseIterable {
 /// What a test can do to a bench besides using its radios.
 public enum ContractAbility: String, Sendable, Hashable, CaseIterable {
     case power
+    case plug
     case serviceRestart
     case dropLink
     case rssi
@@ -55,6 +56,8 @@ public enum ContractAbility: String, Sendable, Hashable, CaseIterable {
 /// Something done to a bench.
 public enum ContractIntervention: Sendable, Hashable {
     case setPower(Bool, ContractRole)
+    /// Pulls a role's adapter out, or puts it back.
+    case setPlugged(Bool, ContractRole)
     /// Returns when the service is back, or before.
     case restartService(ContractRole)
     /// The link between the central and the peripheral is lost, as by interference.
@@ -69,6 +72,7 @@ public enum ContractIntervention: Sendable, Hashable {
     var ability: ContractAbility {
         switch self {
         case .setPower: .power
+        case .setPlugged: .plug
         case .restartService: .serviceRestart
         case .dropLink: .dropLink
         case .setRSSI: .rssi

@@ -40,6 +40,8 @@ package struct SimulatedBench: ContractControls {
     package func perform(_ intervention: ContractIntervention) async throws {
         switch intervention {
         case .setPower(let isOn, let role): radio(role).setPowered(isOn)
+        case .setPlugged(true, let role): radio(role).plug()
+        case .setPlugged(false, let role): radio(role).unplug()
         case .restartService(let role): radio(role).restartService(downFor: .milliseconds(500))
         case .dropLink: medium.drop(between: phone, and: host)
         case .setRSSI(let rssi): medium.setRSSI(rssi, between: host, and: phone)

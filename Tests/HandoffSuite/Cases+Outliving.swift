@@ -18,6 +18,10 @@ struct Blow: Sendable {
             try await bench.perform(.setPower(false, role))
             try await bench.perform(.setPower(true, role))
         },
+        Blow(name: "the adapter unplugged and back", ability: .plug) { bench, role in
+            try await bench.perform(.setPlugged(false, role))
+            try await bench.perform(.setPlugged(true, role))
+        },
     ]
 }
 
@@ -26,10 +30,24 @@ enum Step: String, CaseIterable, Sendable {
     case advertising, connected, subscribed, written, answered
 }
 
+/// How far a client has come when the blow falls on its own side.
+enum ClientStep: String, CaseIterable, Sendable {
+    case scanning, connecting, connected, requesting, deciding
+
+    func isReached(by event: ClientEvent) -> Bool {
+        switch (self, event) {
+        case (.scanning, .scanning), (.connecting, .connecting), (.connected, .connected), (.requesting, .requesting):
+            true
+        default:
+            false
+        }
+    }
+}
+
 extension ContractCase {
     static let outliving: [ContractCase] =
         Blow.all.flatMap { blow in
-            Step.allCases.map { hostOutlives(blow, at: $0) } + [clientOutlives(blow)]
+            Step.allCases.map { hostOutlives(blow, at: $0) } + ClientStep.allCases.map { clientOutlives(blow, at: $0) }
         } + [
             ContractCase("A lost link is made again, and the handoff arrives", needs: [.dropLink]) { bench in
                 let asked = Counter()
@@ -51,6 +69,30 @@ extension ContractCase {
                     try await bench.perform(.setPower(true, .peripheral))
                     try bench.requireRoom(try await bench.join())
                 } catch {
+                    await host.stop()
+                    throw error
+                }
+                await host.stop()
+            },
+            ContractCase("Roles that start without an adapter go on when one comes", needs: [.plug]) { bench in
+                for role in ContractRole.allCases { try await bench.perform(.setPlugged(false, role)) }
+                let host = try await RunningHost.start(bench, waitingToServe: false)
+                let client = try NearbyClient(bench.configuration(), radio: bench.central)
+                let events = Recorder(client.events(), clock: bench.central.clock)
+                let join = Task { try await client.join() }
+                do {
+                    let reason = try await host.events.next(within: bench.patience, "unavailable") { event in
+                        if case .unavailable(let error) = event { error } else { nil }
+                    }
+                    try require(reason.code == .adapterNotFound, "the host's reason: \(reason)")
+                    _ = try await events.next(within: bench.patience, "unavailable") { event in
+                        if case .unavailable(let error) = event { error } else { nil }
+                    }
+                    for role in ContractRole.allCases { try await bench.perform(.setPlugged(true, role)) }
+                    try bench.requireRoom(try await join.value)
+                    await client.finish()
+                } catch {
+                    join.cancel()
                     await host.stop()
                     throw error
                 }
@@ -110,18 +152,29 @@ extension ContractCase {
         }
     }
 
-    /// The blow falls on the client's side while the host's app decides on its request.
-    private static func clientOutlives(_ blow: Blow) -> ContractCase {
-        ContractCase("A client gets its handoff in spite of \(blow.name)", needs: [blow.ability]) { bench in
+    /// The blow falls on the client's side when it has come as far as `step`; it gets its handoff all the same.
+    private static func clientOutlives(_ blow: Blow, at step: ClientStep) -> ContractCase {
+        ContractCase("A client gets its handoff in spite of \(blow.name), when \(step.rawValue)", needs: [blow.ability]) {
+            bench in
             let asked = Counter()
             try await bench.withHost(
                 admit: { _ in
                     // A task of its own: the decision is cancelled when its client goes, the blow goes on.
-                    if await asked.next() == 1 { await Task { try? await blow.strike(bench, .central) }.value }
+                    if step == .deciding, await asked.next() == 1 {
+                        await Task { try? await blow.strike(bench, .central) }.value
+                    }
                     return .handoff(["roomCode": "SWIFT42"])
                 }
             ) { _ in
-                try bench.requireRoom(try await bench.join())
+                let client = try NearbyClient(bench.configuration(), radio: bench.central)
+                let events = Recorder(client.events(), clock: bench.central.clock)
+                let join = Task { try await client.join() }
+                if step != .deciding {
+                    _ = try await events.next(within: bench.patience, step.rawValue) { step.isReached(by: $0) ? 1 : nil }
+                    try await blow.strike(bench, .central)
+                }
+                try bench.requireRoom(try await join.value)
+                await client.finish()
             }
         }
     }

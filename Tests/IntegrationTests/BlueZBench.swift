@@ -75,6 +75,10 @@ struct BlueZBench: ContractControls {
         switch intervention {
         case .setPower(let isOn, let role):
             await machine(role).simulator.setPowered(isOn, adapter: "hci0")
+        case .setPlugged(true, let role):
+            await machine(role).simulator.plug("hci0")
+        case .setPlugged(false, let role):
+            await machine(role).simulator.unplug("hci0")
         case .restartService(let role):
             try await machine(role).simulator.restart(downFor: .milliseconds(300))
         case .dropLink:

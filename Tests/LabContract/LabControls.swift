@@ -21,6 +21,7 @@ struct LabControls: ContractControls {
             case .dropLink: #"{"do":"drop","of":"hci0"}"#
             case .setRSSI(let rssi): #"{"do":"rssi","of":"hci0","value":\#(rssi ?? 127)}"#
             case .setInRange(let inRange): #"{"do":"range","of":"hci0","on":\#(inRange)}"#
+            case .setPlugged: throw ContractViolation(description: "the control channel unplugs no adapter of a pair")
             case .setMTU: throw ContractViolation(description: "the lab sets no MTU between two adapters")
             }
         // A restart takes seconds, which the cases' own tasks need.
