@@ -154,7 +154,8 @@ extension ContractCase {
 
     /// The blow falls on the client's side when it has come as far as `step`; it gets its handoff all the same.
     private static func clientOutlives(_ blow: Blow, at step: ClientStep) -> ContractCase {
-        ContractCase("A client gets its handoff in spite of \(blow.name), when \(step.rawValue)", needs: [blow.ability]) {
+        ContractCase("A client gets its handoff in spite of \(blow.name), when \(step.rawValue)", needs: [blow.ability])
+        {
             bench in
             let asked = Counter()
             try await bench.withHost(
@@ -170,7 +171,9 @@ extension ContractCase {
                 let events = Recorder(client.events(), clock: bench.central.clock)
                 let join = Task { try await client.join() }
                 if step != .deciding {
-                    _ = try await events.next(within: bench.patience, step.rawValue) { step.isReached(by: $0) ? 1 : nil }
+                    _ = try await events.next(within: bench.patience, step.rawValue) {
+                        step.isReached(by: $0) ? 1 : nil
+                    }
                     try await blow.strike(bench, .central)
                 }
                 try bench.requireRoom(try await join.value)
