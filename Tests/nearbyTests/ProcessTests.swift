@@ -82,6 +82,16 @@ import Testing
         #expect(await bus.stop() == 143)
     }
 
+    /// Else the connection to the bus would get the number of standard output, and the lines go there.
+    @Test func withoutAStandardOutputItSaysThatItCannotWrite() async throws {
+        let bus = try await SimulatedBus()
+        let arguments = ["host", "--json", "--bus", bus.address, "--adapter", "hci0"] + Self.payload
+        let host = try RunningProgram(shell: #"exec "$0" "$@" <&- >&-"#, arguments)
+        #expect(await host.ended() == ExitCode.outputFailed.rawValue)
+        #expect(host.errors.contains("nearby: the output cannot be written"), "\(host.errors)")
+        #expect(await bus.stop() == 143)
+    }
+
     @Test(arguments: [
         (["scan", "--bus", "unix:path=/nonexistent/bus"], ExitCode.serviceUnavailable),
         (["simulate", "--bus", "unix:path=/nonexistent/bus"], .serviceUnavailable),
