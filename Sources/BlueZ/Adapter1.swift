@@ -43,8 +43,11 @@ struct Adapter1: Sendable, Hashable {
                 let kind: BluetoothAddress.Kind = value.asString == "random" ? .random : .public
                 if let raw = address?.rawValue { address = BluetoothAddress(rawValue: raw, kind: kind) }
             case "Powered": powered = value.asBool ?? powered
-            case "PowerState": powerState = value.asString
-            case "Roles": roles = value.asStrings.map { Set($0.prefix(8)) }
+            case "PowerState": powerState = value.asString?.clipped(toBytes: Limits.wordBytes)
+            case "Roles":
+                roles = value.asStrings.map { roles in
+                    Set(roles.prefix(8).map { $0.clipped(toBytes: Limits.wordBytes) })
+                }
             case "Modalias": bluezVersion = value.asString.flatMap(BlueZVersion.init(modalias:))
             default: break
             }

@@ -26,7 +26,7 @@ extension BlueZFailure {
         case BlueZError.failed where text.contains("Not connected") || text.contains("No ATT transport"):
             return make(.notConnected, "there is no link to the device")
         case BlueZError.invalidArguments: return make(.invalidArgument, "the Bluetooth service refused an argument")
-        default: return make(.internalFailure, "the operation failed")
+        default: return make(.internalFailure, "the operation failed", seeItsLog)
         }
     }
 

@@ -30,12 +30,18 @@ enum BlueZFailure {
         case .disconnected, .closed: return make(.resetting, "the connection to the D-Bus system bus was lost")
         case .noReply: return make(.resetting, "the Bluetooth service went away")
         case .cancelled: return .cancelled
-        case .timedOut: return make(.timedOut, "the Bluetooth service did not answer in time")
-        case .limitExceeded: return make(.limitExceeded, "too much is waiting for the Bluetooth service")
+        case .timedOut:
+            var failure = noAnswer
+            (failure.subject, failure.cause) = (subject, error.description)
+            return failure
+        case .limitExceeded:
+            return make(
+                .limitExceeded, "the Bluetooth service is given, or gives, more than can be handled",
+                "If it stays so, restart it: `sudo systemctl restart bluetooth`.")
         case .invalidArgument: return make(.invalidArgument, error.message, error.advice)
         default: break
         }
-        guard let name = error.name else { return make(.internalFailure, "the Bluetooth service failed") }
+        guard let name = error.name else { return make(.internalFailure, "the Bluetooth service failed", seeItsLog) }
         if error.isServiceUnknown || isActivationFailure(name) { return serviceUnavailable(cause: error.description) }
         switch name {
         case ErrorName.unknownObject, ErrorName.unknownMethod, ErrorName.unknownInterface:
@@ -59,9 +65,16 @@ enum BlueZFailure {
         case BlueZError.notAuthorized, BlueZError.notPermitted:
             return make(.unauthorized, "the Bluetooth service does not permit this")
         case BlueZError.invalidArguments: return make(.invalidArgument, "the Bluetooth service refused an argument")
-        default: return make(.internalFailure, "the Bluetooth service failed")
+        default: return make(.internalFailure, "the Bluetooth service failed", seeItsLog)
         }
     }
+
+    static let seeItsLog =
+        "See what `journalctl -u bluetooth` says, and restart it: `sudo systemctl restart bluetooth`."
+
+    static let noAnswer = BluetoothError(
+        .timedOut, "the Bluetooth service did not answer in time",
+        advice: "If it stays so, restart it: `sudo systemctl restart bluetooth`.")
 
     /// BlueZ's policy lets everybody in; some distributions restrict it to a group or to whoever sits at the machine.
     static func unauthorized(cause: String?, subject: String? = nil) -> BluetoothError {

@@ -14,8 +14,7 @@ public final class BlueZRadio: Radio {
     private let core: RadioCore
 
     public init(_ configuration: BlueZConfiguration = BlueZConfiguration()) {
-        let address = configuration.bus.map { BusAddress.address($0) } ?? .system
-        core = RadioCore(address: address, adapter: configuration.adapter)
+        core = RadioCore(address: BusAddress(argument: configuration.bus), adapter: configuration.adapter)
     }
 
     public func adapterStatuses() -> AsyncStream<AdapterStatus> {

@@ -34,12 +34,12 @@ struct Device1: Sendable, Hashable {
         for (name, value) in changed {
             switch name {
             case "RSSI":
-                guard let reading = value.asInteger else { break }
+                guard let reading = Self.decibels(value) else { break }
                 rssi = reading
                 change.formUnion([.heard, .rssi])
             case "Name":
                 // Not `Alias`: where a device has no name, that is its address.
-                advertisement.localName = value.asString.map { String($0.prefix(Limits.nameBytes)) }
+                advertisement.localName = value.asString?.clipped(toBytes: Limits.nameBytes)
                 change.insert(.advertisement)
             case "UUIDs":
                 guard let uuids = value.asStrings else { break }
@@ -54,7 +54,7 @@ struct Device1: Sendable, Hashable {
                 advertisement.manufacturerData = data
                 change.formUnion([.heard, .advertisement])
             case "TxPower":
-                advertisement.txPower = value.asInteger
+                advertisement.txPower = Self.decibels(value)
                 change.formUnion([.heard, .advertisement])
             case "AdvertisingFlags", "AdvertisingData":
                 change.insert(.heard)
@@ -80,6 +80,11 @@ struct Device1: Sendable, Hashable {
             }
         }
         return change
+    }
+
+    /// dBm as HCI has it, a signed byte; whatever integer the message brought, nobody above has to think of others.
+    private static func decibels(_ value: DBusValue) -> Int? {
+        value.asInteger.flatMap { (-128...127).contains($0) ? $0 : nil }
     }
 
     private static func serviceData(_ value: DBusValue) -> [BluetoothUUID: [UInt8]]? {

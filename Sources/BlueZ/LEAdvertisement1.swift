@@ -7,9 +7,13 @@ internal import DBus
 final class LEAdvertisement1: ExportedObject {
     let interfaces: [ExportedInterface]
     private let values: [String: DBusValue]
-    private let onRelease: @Sendable () -> Void
+    private let onRelease: @Sendable (_ sender: String) -> Void
 
-    init(_ request: AdvertisementRequest, form: AdvertisingForm, onRelease: @escaping @Sendable () -> Void) {
+    /// - Parameter onRelease: Whether the sender may take it back is the receiver's to judge.
+    init(
+        _ request: AdvertisementRequest, form: AdvertisingForm,
+        onRelease: @escaping @Sendable (_ sender: String) -> Void
+    ) {
         let values = Self.values(request, form)
         self.values = values
         self.onRelease = onRelease
@@ -65,13 +69,14 @@ final class LEAdvertisement1: ExportedObject {
     /// BlueZ takes 20 ms to 10,485 s.
     private static func milliseconds(_ duration: Duration) -> UInt32 {
         let (seconds, attoseconds) = duration.components
+        guard duration > .zero else { return 20 }
         guard seconds < 10_485 else { return 10_485_000 }
         return UInt32(max(20, seconds * 1000 + attoseconds / 1_000_000_000_000_000))
     }
 
     func handle(_ call: MethodCall) {
         call.reply()
-        if call.member == "Release" { onRelease() }
+        if call.member == "Release" { onRelease(call.sender) }
     }
 
     func property(_ name: String, of interface: String) -> DBusValue? { values[name] }

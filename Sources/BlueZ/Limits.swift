@@ -7,11 +7,15 @@ enum Limits {
     static let devices = 1024
     /// GATT services, and characteristics, kept in the object view.
     static let attributes = 4096
+    /// The same of one device, both together. A host in the air can offer any number.
+    static let attributesOfADevice = 512
     /// Adapters kept in the object view.
     static let adapters = 16
     /// Bytes of a name, and UUIDs and data elements of one device, that are kept.
     static let nameBytes = 248
     static let deviceUUIDs = 128
+    /// Bytes of a word out of a fixed list, such as a role.
+    static let wordBytes = 64
     static let dataElements = 32
     /// Bytes of one service data or manufacturer data element (extended advertising: at most 1650 in all).
     static let dataBytes = 1650

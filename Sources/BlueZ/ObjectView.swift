@@ -26,9 +26,9 @@ struct ObjectView: Sendable {
     private(set) var devices: [ObjectPath: Device1] = [:]
     private(set) var services: [ObjectPath: GattService1] = [:]
     private(set) var characteristics: [ObjectPath: GattCharacteristic1] = [:]
-    /// When each device came, to forget the oldest first.
-    private var arrivals: [ObjectPath: UInt64] = [:]
-    private var arrival: UInt64 = 0
+    /// The services and characteristics of each device, so that nothing has to look through those of all.
+    private var attributes: [ObjectPath: Set<ObjectPath>] = [:]
+    private var arrivals = DeviceArrivals()
 
     /// Replaces everything by an answer to `GetManagedObjects`.
     mutating func load(_ objects: [ObjectPath: [String: [String: DBusValue]]]) {
@@ -52,14 +52,17 @@ struct ObjectView: Sendable {
             changes = [.adapter]
         }
         if let properties = interfaces[BlueZName.device] { changes += deviceAdded(path, properties) }
-        if let properties = interfaces[BlueZName.gattService], path.parent.map({ devices[$0] != nil }) == true,
-            services[path] != nil || services.count < Limits.attributes
+        if let properties = interfaces[BlueZName.gattService], let device = path.parent, devices[device] != nil,
+            services[path] != nil || (services.count < Limits.attributes && hasRoom(device))
         {
+            attributes[device, default: []].insert(path)
             services[path, default: GattService1()].apply(properties)
         }
         if let properties = interfaces[BlueZName.gattCharacteristic], let device = Self.device(of: path),
-            devices[device] != nil, characteristics[path] != nil || characteristics.count < Limits.attributes
+            devices[device] != nil,
+            characteristics[path] != nil || (characteristics.count < Limits.attributes && hasRoom(device))
         {
+            attributes[device, default: []].insert(path)
             characteristics[path, default: GattCharacteristic1()].apply(properties)
             changes.append(.characteristicAdded(device: device, path))
         }
@@ -86,10 +89,13 @@ struct ObjectView: Sendable {
                 adapters[path]?.advertises = false
                 changes.append(.adapter)
             case BlueZName.device: changes += deviceRemoved(path)
-            case BlueZName.gattService: services[path] = nil
+            case BlueZName.gattService:
+                guard services.removeValue(forKey: path) != nil, let device = path.parent else { continue }
+                attributes[device]?.remove(path)
             case BlueZName.gattCharacteristic:
                 guard characteristics.removeValue(forKey: path) != nil, let device = Self.device(of: path)
                 else { continue }
+                attributes[device]?.remove(path)
                 changes.append(.characteristicRemoved(device: device, path))
             default: break
             }
@@ -115,7 +121,8 @@ struct ObjectView: Sendable {
         case BlueZName.gattCharacteristic:
             guard let device = Self.device(of: path), characteristics[path] != nil else { return [] }
             characteristics[path]?.apply(properties)
-            guard let value = properties["Value"]?.asBytes else { return [] }
+            // A longer one cannot have come through the air.
+            guard let value = properties["Value"]?.asBytes, value.count <= Limits.valueBytes else { return [] }
             return [.value(device: device, path, value)]
         default:
             return []
@@ -124,9 +131,11 @@ struct ObjectView: Sendable {
 
     /// The services of a device in the order of their handles: BlueZ's paths hold them as four hexadecimal digits.
     func remoteServices(of device: ObjectPath) -> [RemoteService] {
-        services.keys.filter { $0.parent == device }.sorted().compactMap { path in
+        let paths = (attributes[device] ?? []).sorted()
+        let members = Dictionary(grouping: paths.filter { characteristics[$0] != nil }) { $0.parent }
+        return paths.compactMap { path in
             guard let service = services[path], let uuid = service.uuid else { return nil }
-            let members = characteristics.keys.filter { $0.parent == path }.sorted().compactMap { path in
+            let members = (members[path] ?? []).compactMap { path in
                 characteristics[path].flatMap { member in
                     member.uuid.map {
                         RemoteCharacteristic(id: path.string, uuid: $0, properties: member.properties)
@@ -139,7 +148,7 @@ struct ObjectView: Sendable {
     }
 
     func attMTU(of device: ObjectPath) -> Int? {
-        characteristics.lazy.filter { $0.key.isBeneath(device) }.compactMap(\.value.mtu).max()
+        (attributes[device] ?? []).lazy.compactMap { characteristics[$0]?.mtu }.max()
     }
 
     /// `/org/bluez/hci0/dev_X/serviceN/charM`: two levels up.
@@ -151,26 +160,64 @@ struct ObjectView: Sendable {
         if !known {
             if devices.count >= Limits.devices { changes += forgetOldest() }
             guard devices.count < Limits.devices else { return changes }
-            arrival += 1
-            arrivals[path] = arrival
+            arrivals.came(path)
         }
         let change = devices[path, default: Device1()].apply(properties)
         changes.append(known ? .deviceChanged(path, change) : .deviceAdded(path, change))
         return changes
     }
 
+    /// One device cannot take the room of all the others.
+    private func hasRoom(_ device: ObjectPath) -> Bool {
+        (attributes[device]?.count ?? 0) < Limits.attributesOfADevice
+    }
+
     private mutating func forgetOldest() -> [Change] {
-        let oldest = arrivals.filter { devices[$0.key]?.connected == false }.min { $0.value < $1.value }
-        return oldest.map { deviceRemoved($0.key) } ?? []
+        let oldest = arrivals.oldest { devices[$0]?.connected == false }
+        return oldest.map { deviceRemoved($0) } ?? []
     }
 
     private mutating func deviceRemoved(_ path: ObjectPath) -> [Change] {
         guard let device = devices.removeValue(forKey: path) else { return [] }
-        arrivals[path] = nil
-        for service in services.keys.filter({ $0.isBeneath(path) }) { services[service] = nil }
-        for characteristic in characteristics.keys.filter({ $0.isBeneath(path) }) {
-            characteristics[characteristic] = nil
+        arrivals.left(path)
+        for attribute in attributes.removeValue(forKey: path) ?? [] {
+            services[attribute] = nil
+            characteristics[attribute] = nil
         }
         return [.deviceRemoved(path, connected: device.connected)]
+    }
+}
+
+/// The devices in the order in which they came. To find the oldest takes no look at all the others: whoever is in radio
+/// range decides how often it has to be found.
+struct DeviceArrivals: Sendable {
+    private var queue: [(path: ObjectPath, number: UInt64)] = []
+    private var head = 0
+    /// A device that has left leaves its place in the queue, under a number that is no longer its own.
+    private var numbers: [ObjectPath: UInt64] = [:]
+    private var last: UInt64 = 0
+
+    mutating func came(_ path: ObjectPath) {
+        last += 1
+        numbers[path] = last
+        queue.append((path, last))
+        guard queue.count > 2 * numbers.count + 64 else { return }
+        queue = queue[head...].filter { numbers[$0.path] == $0.number }
+        head = 0
+    }
+
+    mutating func left(_ path: ObjectPath) { numbers[path] = nil }
+
+    /// The one that came first among those that may go. Those before it that may not count as new from now on.
+    mutating func oldest(where mayGo: (ObjectPath) -> Bool) -> ObjectPath? {
+        for _ in numbers {
+            while head < queue.count, numbers[queue[head].path] != queue[head].number { head += 1 }
+            guard head < queue.count else { return nil }
+            let path = queue[head].path
+            if mayGo(path) { return path }
+            head += 1
+            came(path)
+        }
+        return nil
     }
 }

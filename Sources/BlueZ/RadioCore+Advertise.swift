@@ -33,6 +33,8 @@ extension RadioCore {
                 switch result {
                 case .success:
                     session.advertising.succeeded()
+                    // `stopSession` has not waited for this late answer: an ended session is not on the air.
+                    if sessions[session.id] == nil { _ = await request(AdvertisingRegistry.unregister(adapter, path)) }
                     return nil
                 case .failure(let error):
                     failure = BlueZFailure.error(error, during: .advertise, subject: adapter.lastElement)
@@ -73,8 +75,11 @@ extension RadioCore {
             let path = ObjectPath(validating: "\(session.root.string)_advertisement\(session.advertisementSerial)")
         else { return nil }
         let id = session.id
-        let object = LEAdvertisement1(request, form: form) { [weak self] in
-            self?.assumeIsolated { $0.released(id, path) }
+        let object = LEAdvertisement1(request, form: form) { [weak self] sender in
+            self?.assumeIsolated { core in
+                // On a private bus anybody could call.
+                if sender == core.owner { core.released(id, path) }
+            }
         }
         let isExported = connection.assumeIsolated { connection -> Bool in
             do throws(DBusError) {

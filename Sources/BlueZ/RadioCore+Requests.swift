@@ -11,7 +11,8 @@ extension RadioCore {
             return call.fail(BlueZFailure.answer(for: .unlikelyError))
         }
         // On a private bus anybody could call; a device path is worth believing from bluetoothd only.
-        if let owner, call.sender != owner {
+        // While there is none, nobody may.
+        guard let owner, call.sender == owner else {
             return call.fail(name: ErrorName.accessDenied, message: "only bluetoothd may call this")
         }
         switch call.member {
@@ -34,6 +35,10 @@ extension RadioCore {
         guard let options else { return call.fail(BlueZFailure.answer(for: .unlikelyError)) }
         // Asks whether a prepared write may be made; the write itself comes afterwards, and is answered then.
         if options.isAuthorization { return call.reply() }
+        let value = call.member == "WriteValue" ? call.arguments.first?.asBytes ?? [] : []
+        guard value.count <= Limits.valueBytes else {
+            return call.fail(BlueZFailure.answer(for: .invalidAttributeValueLength))
+        }
         guard session.pending.count < Limits.pendingRequests else {
             return call.fail(BlueZFailure.answer(for: .insufficientResources))
         }
@@ -50,7 +55,7 @@ extension RadioCore {
             : .write(
                 WriteRequest(
                     id: request, central: central, characteristic: characteristic,
-                    value: call.arguments.first?.asBytes ?? [], offset: options.offset, attMTU: options.mtu))
+                    value: value, offset: options.offset, attMTU: options.mtu))
         // Before the reader can know of it, so that its answer finds the request.
         let sessionID = session.id
         let timer = loop.schedule(after: Limits.requestAnswer) { [weak self] in

@@ -113,8 +113,16 @@ extension RadioCore {
             session.isAgain = false
             await reconcileOnce(session)
         } while session.isAgain && !session.isStopping
+        if sessions[id] == nil { await unregister(session) }
         session.isReconciling = false
         wake(&session.idleWaiters)
+    }
+
+    /// `stopSession` does not wait for a late answer; nothing of an ended session stays registered all the same.
+    private func unregister(_ session: Serving) async {
+        guard let adapter = usableAdapter, session.isApplicationRegistered else { return }
+        session.isApplicationRegistered = false
+        _ = await request(GATTRegistry.unregister(adapter, session.root))
     }
 
     private func reconcileOnce(_ session: Serving) async {
@@ -130,6 +138,8 @@ extension RadioCore {
                 return
             }
             if case .failure(let error) = result, error.name != BlueZError.alreadyExists {
+                // A registration whose answer is late may come about yet.
+                if error.code == .timedOut { _ = await request(GATTRegistry.unregister(adapter, session.root)) }
                 let failure = BlueZFailure.error(error, during: .serve, subject: adapter.lastElement)
                 return conclude(session, nil, failure)
             }

@@ -135,7 +135,7 @@ actor RadioCore {
                 let timer = timeout.map { timeout in
                     loop.schedule(after: timeout) { [weak self] in
                         self?.assumeIsolated { core in
-                            _ = core.wake(id, with: BluetoothError(.timedOut, "the time is over"))
+                            _ = core.wake(id, with: BlueZFailure.noAnswer)
                         }
                     }
                 }

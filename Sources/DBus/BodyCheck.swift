@@ -36,7 +36,8 @@ struct BodyCheck {
 
     private func checkSignature(_ signature: Signature) throws(DBusError) {
         guard Signature.isValid(signature.string) else {
-            throw DBusError(.invalidArgument, "too long, too deep or not a type: \(signature.string.prefix(300))")
+            let text = signature.string.clipped(toBytes: Limits.quotedBytes)
+            throw DBusError(.invalidArgument, "too long, too deep or not a type: \(text)")
         }
     }
 

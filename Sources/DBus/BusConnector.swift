@@ -9,7 +9,7 @@ public enum BusEvent: Sendable {
 }
 
 /// Keeps a connection to a bus: opens one, and a new one whenever it is lost, with pauses from 100 ms that double up to
-/// 5 s while the bus is away. A connection that is closed by hand counts as lost.
+/// 5 s until a connection has lasted 5 s. A connection that is closed by hand counts as lost.
 ///
 /// Letting go of the connector stops it.
 public final class BusConnector: Sendable {
@@ -58,6 +58,8 @@ private final class ConnectorState: @unchecked Sendable {
     private var connection: DBusConnection?
     private var timer: TimerToken?
     private var pause = Limits.reconnectPause.lowerBound
+    /// When the connection was opened.
+    private var opened: UInt64?
 
     init(_ address: BusAddress, _ loop: EventLoop) {
         self.address = address
@@ -99,7 +101,7 @@ private final class ConnectorState: @unchecked Sendable {
         switch result {
         case .success(let connection):
             self.connection = connection
-            pause = Limits.reconnectPause.lowerBound
+            opened = LoopCore.now()
             connection.core.onEnd { self.lost($0) }
             handler?(.connected(connection))
         case .failure(let error):
@@ -110,6 +112,12 @@ private final class ConnectorState: @unchecked Sendable {
     private func lost(_ error: DBusError) {
         guard !stopped else { return }
         connection = nil
+        // One that lasted. A bus that takes everybody in and throws them out again, or a service whose first answer is
+        // over a limit, would be asked ten times a second.
+        if let opened, LoopCore.now() - opened >= LoopCore.nanoseconds(Limits.reconnectPause.upperBound) {
+            pause = Limits.reconnectPause.lowerBound
+        }
+        opened = nil
         handler?(.disconnected(error))
         guard !stopped else { return }
         timer = loop.schedule(after: pause) { self.attempt() }

@@ -45,6 +45,8 @@ package enum Limits {
     package static let introspectionDepth = 32
     /// Bytes in the human text of an error.
     package static let errorTextBytes = 1024
+    /// Bytes of a wrong value that an error repeats.
+    package static let quotedBytes = 300
     /// Bus connections being opened at once (a hung bus holds a thread until it lets go).
     package static let concurrentOpens = 64
     /// Connections that wait for their turn to be opened.

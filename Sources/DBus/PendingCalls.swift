@@ -132,7 +132,7 @@ extension ConnectionCore {
         {
             var pointer: UnsafePointer<CChar>?
             dbus_message_iter_get_basic(&iterator, &pointer)
-            text = String((MessageReader.text(pointer) ?? "").prefix(Limits.errorTextBytes))
+            text = (MessageReader.text(pointer) ?? "").clipped(toBytes: Limits.errorTextBytes)
         }
         return DBusError(name: name, message: text)
     }

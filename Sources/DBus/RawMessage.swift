@@ -55,7 +55,7 @@ struct RawMessage: ~Copyable {
         let message = try answer(.error, serial, sender)
         let name = error.name.flatMap { Names.isInterface($0) ? $0 : nil } ?? ErrorName.failed
         try message.set(dbus_message_set_error_name(message.pointer, name))
-        let text = String(error.message.prefix(while: { $0 != "\0" }).prefix(Limits.errorTextBytes))
+        let text = String(error.message.prefix(while: { $0 != "\0" })).clipped(toBytes: Limits.errorTextBytes)
         try MessageWriter.append([.string(text.utf8.contains(0) ? "" : text)], to: message.pointer)
         return message
     }
@@ -79,6 +79,8 @@ struct RawMessage: ~Copyable {
     }
 
     private static func check(_ text: String, _ isValid: (String) -> Bool, _ what: String) throws(DBusError) {
-        guard isValid(text) else { throw DBusError(.invalidArgument, "not a valid \(what): \(text.prefix(300))") }
+        guard isValid(text) else {
+            throw DBusError(.invalidArgument, "not a valid \(what): \(text.clipped(toBytes: Limits.quotedBytes))")
+        }
     }
 }

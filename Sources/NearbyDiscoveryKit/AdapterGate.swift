@@ -26,7 +26,7 @@ struct AdapterGate {
             }
             if case .fail(let grace) = policy {
                 group.addTask { [clock = radio.clock] in
-                    do { try await clock.sleep(for: grace) } catch { return nil }
+                    do { try await clock.sleep(for: grace.bounded) } catch { return nil }
                     return false
                 }
             }
@@ -69,10 +69,17 @@ extension AdapterStatus {
 }
 
 extension BluetoothError {
+    /// The radio has neither started a scan nor said why not.
+    static let scanHangs = BluetoothError(
+        .timedOut,
+        "the Bluetooth service did not start a scan in time",
+        advice: "If it stays so, restart it: `sudo systemctl restart bluetooth`."
+    )
+
     /// Whether waiting for the adapter may help.
     var isUnavailability: Bool {
         switch code {
-        case .adapterNotFound, .poweredOff, .unauthorized, .serviceUnavailable, .resetting: true
+        case .adapterNotFound, .poweredOff, .unauthorized, .serviceUnavailable, .resetting, .timedOut: true
         default: false
         }
     }

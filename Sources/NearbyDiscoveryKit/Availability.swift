@@ -9,3 +9,8 @@ public enum UnavailablePolicy: Sendable, Hashable {
     /// Wait for it, as a service that starts with the machine does.
     case wait
 }
+
+extension Duration {
+    /// Within what clocks can do: the standard library ends the process where a deadline is out of its range.
+    var bounded: Duration { min(max(self, .zero), Limits.longest) }
+}

@@ -35,7 +35,8 @@ final class ClientDriver {
     private var adapterWatch: Task<Void, Never>?
     private var wantsScan = false
     private var hasScanned = false
-    private var isOutOfPatience = false
+    private var isPatienceOver = false
+    private var failedScans = 0
     private var unavailability: BluetoothError?
     private var links: LinkTable
     private var candidates = CandidateList()
@@ -80,7 +81,7 @@ final class ClientDriver {
     func closeLinks() -> Task<Void, Never> { links.closeAll() }
 
     private func loop() async -> Result<Handoff, NearbyError> {
-        if case .fail(let grace) = configuration.whenUnavailable { patience.set(radio.clock.now + grace) }
+        if case .fail(let grace) = configuration.whenUnavailable { patience.set(radio.clock.now + grace.bounded) }
         await perform(machine.started(at: radio.clock.now))
         while result == nil {
             timer.set(machine.nextDeadline)
@@ -111,8 +112,8 @@ final class ClientDriver {
             return machine.timerFired(at: now)
         case .giveUp:
             patience.fired()
-            isOutOfPatience = true
-            giveUpIfUnavailable()
+            isPatienceOver = true
+            if !hasScanned, let unavailability { result = .failure(NearbyError(unavailability)) }
             return []
         case .cancelled:
             return machine.cancelled(at: now)
@@ -150,9 +151,15 @@ final class ClientDriver {
                 hub.send(.received(handoff))
                 result = .success(handoff)
             case .finish(.failure(let failure)):
-                result = .failure(NearbyError(failure, app: configuration.appId, unavailability: unavailability))
+                result = .failure(error(failure))
             }
         }
+    }
+
+    private func error(_ failure: ClientFailure) -> NearbyError {
+        // Nobody can be heard before there is a scan.
+        if failure.code == .nothingFound, !hasScanned, unavailability == nil { return NearbyError(.scanHangs) }
+        return NearbyError(failure, app: configuration.appId, unavailability: unavailability)
     }
 
     // MARK: Scanning
@@ -186,6 +193,7 @@ final class ClientDriver {
 
     private func started(_ scan: Scan, at now: ContinuousClock.Instant) -> [ClientAction] {
         hasScanned = true
+        failedScans = 0
         patience.set(nil)
         scanPump = Task { [inbox, run = scanRun] in
             for await event in scan.events { await inbox.send(.scan(event, run: run)) }
@@ -196,14 +204,15 @@ final class ClientDriver {
 
     private func failedToScan(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {
         scanning = nil
-        guard error.isUnavailability else {
+        // A radio can take longer to say no than the policy gives it.
+        guard error.isUnavailability, hasScanned || !isPatienceOver else {
             result = .failure(NearbyError(error))
             return []
         }
-        watchAdapter()
-        let actions = unavailable(error, at: now)
-        giveUpIfUnavailable()
-        return actions
+        failedScans += 1
+        // The first failure can be a race with the adapter; one after another is a radio that contradicts itself.
+        watchAdapter(after: failedScans > 1 ? Limits.tryAgain : nil)
+        return unavailable(error, at: now)
     }
 
     private func react(to event: ScanEvent, at now: ContinuousClock.Instant) -> [ClientAction] {
@@ -220,12 +229,6 @@ final class ClientDriver {
         }
     }
 
-    /// Also where the first word of the trouble comes after the time is up.
-    private func giveUpIfUnavailable() {
-        guard isOutOfPatience, !hasScanned, let unavailability else { return }
-        result = .failure(NearbyError(unavailability))
-    }
-
     private func unavailable(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {
         if unavailability != error { hub.send(.unavailable(error)) }
         unavailability = error
@@ -240,9 +243,10 @@ final class ClientDriver {
     }
 
     /// Says `adapterReady` when the adapter has come (back), once.
-    private func watchAdapter() {
+    private func watchAdapter(after pause: Duration?) {
         adapterWatch?.cancel()
         adapterWatch = Task { [radio, inbox] in
+            if let pause { do { try await radio.clock.sleep(for: pause) } catch { return } }
             for await status in radio.adapterStatuses() where status.state == .poweredOn {
                 inbox.post(.adapterReady)
                 return

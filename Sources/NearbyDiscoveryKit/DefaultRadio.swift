@@ -8,7 +8,7 @@ import BlueZ
 /// The radio that an app gets when it names none: BlueZ on Linux.
 public enum DefaultRadio {
     /// - Parameters:
-    ///   - bus: A D-Bus address; `nil`: `DBUS_SYSTEM_BUS_ADDRESS` if set, else the system bus.
+    ///   - bus: A D-Bus address, or `session`; `nil` or `system`: `DBUS_SYSTEM_BUS_ADDRESS` if set, else the system bus.
     ///   - adapter: `hci0`, or an address; `nil`: the first adapter that is powered and does Bluetooth LE.
     /// - Throws: `invalidConfiguration` where this system has no radio of ours.
     public static func make(bus: String? = nil, adapter: String? = nil) throws(NearbyError) -> any Radio {

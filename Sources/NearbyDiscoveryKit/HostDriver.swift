@@ -69,6 +69,7 @@ final class HostDriver {
 
     private func startSession() async throws(NearbyError) -> any PeripheralSession {
         var policy = configuration.whenUnavailable
+        let began = radio.clock.now
         while true {
             let gate = AdapterGate(radio: radio, policy: policy) { [hub] in hub.send(.unavailable($0)) }
             try await gate.open()
@@ -82,11 +83,15 @@ final class HostDriver {
                     )
                 )
             } catch {
-                // The adapter went away between the gate and here: back to the gate, with the same patience.
+                // The adapter went away between the gate and here: back to the gate, with what patience is left.
                 guard error.isUnavailability, error.code != .unauthorized else { throw NearbyError(error) }
                 hub.send(.unavailable(error))
-                if case .fail = policy { policy = .fail(after: .seconds(3)) }
-                do { try await radio.clock.sleep(for: .milliseconds(200)) } catch { throw .cancelled }
+                if case .fail(let patience) = configuration.whenUnavailable {
+                    let left = patience.bounded - (radio.clock.now - began)
+                    guard left > .zero else { throw NearbyError(error) }
+                    policy = .fail(after: left)
+                }
+                do { try await radio.clock.sleep(for: Limits.tryAgain) } catch { throw .cancelled }
             }
         }
     }
@@ -98,6 +103,7 @@ final class HostDriver {
             case .radio(let event):
                 await perform(react(to: event, at: now), on: session)
             case .decided(let id, let admission):
+                // Not before: a decision that was called off counts until the app has let go of it.
                 decisions[id] = nil
                 await perform(machine.admissionDecided(id, quota.decide(id, admission), at: now), on: session)
             case .timer:
@@ -161,7 +167,7 @@ final class HostDriver {
             case .decide(let request):
                 decide(request)
             case .cancelDecision(let id):
-                decisions.removeValue(forKey: id)?.cancel()
+                decisions[id]?.cancel()
                 quota.ended(id)
             case .notify(let bytes, let peer):
                 // It fails where nobody is subscribed (yet): the machine answers a late subscriber again. A radio that

@@ -10,6 +10,10 @@ enum Limits {
     static let eventReaders = 32
     /// Admission decisions the app can be working on at a time, per host. The machine's own bound is not higher.
     static let admissions = 64
+    /// Pause before a radio that says it can be used, and could not be, is tried again.
+    static let tryAgain: Duration = .milliseconds(200)
+    /// The longest of an app's durations; a longer one means no more, and the standard library's arithmetic has an end.
+    static let longest: Duration = .seconds(100 * 365 * 86_400)
     /// Hosts whose names a client remembers for the app's list; the machine's own bound is not higher.
     static let candidates = 256
 }

@@ -92,13 +92,15 @@ extension NearbyClient.Configuration {
     }
 
     var machineConfiguration: NearbyProtocol.ClientConfiguration {
-        NearbyProtocol.ClientConfiguration(
+        var selection = selection
+        if case .strongest(let window) = selection { selection = .strongest(within: window.bounded) }
+        return NearbyProtocol.ClientConfiguration(
             appId: appId,
             sessionId: sessionId,
             payload: payload?.object,
             minimumRSSI: minimumRSSI,
             selection: selection,
-            deadline: timeout,
+            deadline: timeout?.bounded,
             // BlueZ tells of changes, and the merged filters of other programs can make those few.
             reportsEveryAdvertisement: false
         )

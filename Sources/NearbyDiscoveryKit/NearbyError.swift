@@ -113,7 +113,7 @@ extension NearbyError {
             case .adapterNotFound, .notSupported: .adapterNotFound
             case .poweredOff: .poweredOff
             case .unauthorized: .unauthorized
-            case .serviceUnavailable, .resetting: .serviceUnavailable
+            case .serviceUnavailable, .resetting, .timedOut: .serviceUnavailable
             case .advertisingFailed: .advertisingFailed
             case .invalidArgument: .invalidConfiguration
             case .cancelled: .cancelled

@@ -100,7 +100,7 @@ package struct ExchangeMachine: Sendable {
         } else if phaseDeadline <= now {
             step =
                 phase == .awaitingAnswer
-                ? .failed(.noAnswer) : .failed(.link(LinkFailure(.timedOut, "No end in time."), during: phase))
+                ? .failed(.noAnswer) : .failed(.link(LinkFailure(.timedOut, "no end in time"), during: phase))
         }
         if step.outcome != nil { isOver = true }
         return step

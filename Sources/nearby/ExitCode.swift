@@ -71,7 +71,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
             case .adapterNotFound, .notSupported: .noAdapter
             case .poweredOff: .poweredOff
             case .unauthorized: .noPermission
-            case .serviceUnavailable, .resetting: .serviceUnavailable
+            case .serviceUnavailable, .resetting, .timedOut: .serviceUnavailable
             case .advertisingFailed: .advertisingFailed
             case .invalidArgument: .usage
             case .cancelled: .interrupted

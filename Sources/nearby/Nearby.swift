@@ -5,6 +5,7 @@ import Glibc
 @main
 struct Nearby {
     static func main() {
+        StandardDescriptors.fill()
         exit(Program.run(ProcessArguments.words).rawValue)
     }
 }

@@ -50,8 +50,13 @@ enum Program {
         return switch Console.Streams.write(text, to: descriptor) {
         case .written: .done
         case .closed: .outputClosed
-        case .failed: .outputFailed
+        case .failed: outputFailed()
         }
+    }
+
+    private static func outputFailed() -> ExitCode {
+        _ = Console.Streams.write("nearby: the output cannot be written\n", to: STDERR_FILENO)
+        return .outputFailed
     }
 
     private static func execute(_ command: any Command) -> ExitCode {

@@ -51,6 +51,16 @@ import Testing
     }
 
     @Test(arguments: [
+        DBusError(.timedOut, "no answer in time"), DBusError(.limitExceeded, "a message of many values"),
+        DBusError(name: "org.example.Odd", message: ""), DBusError(.signatureMismatch, "not that"),
+    ])
+    func whatNobodyHasHeardOfStillSaysWhatToDo(error: DBusError) {
+        for operation in [BlueZ.Operation.reach, .discover, .attribute, .serve, .advertise] {
+            #expect(BlueZFailure.error(error, during: operation).advice?.contains("systemctl restart") == true)
+        }
+    }
+
+    @Test(arguments: [
         ("org.bluez.Error.NotPermitted", "Read not permitted", ATTError.readNotPermitted),
         ("org.bluez.Error.NotPermitted", "Write not permitted", .writeNotPermitted),
         ("org.bluez.Error.NotPermitted", "Not paired", .insufficientAuthentication),
@@ -105,7 +115,7 @@ import Testing
         localName: "host", serviceUUIDs: [0x180A], serviceData: [0x180F: [1]], manufacturerData: [76: [2]])
 
     private static func value(_ name: String, _ form: AdvertisingForm) -> DBusValue? {
-        LEAdvertisement1(request, form: form) {}.property(name, of: BlueZName.advertisement)
+        LEAdvertisement1(request, form: form) { _ in }.property(name, of: BlueZName.advertisement)
     }
 
     @Test func asksForTheIntervalInFullOrNotAtAll() {
@@ -127,7 +137,7 @@ import Testing
     }
 
     @Test func acceptsThePowerThatBluetoothdTells() {
-        let object = LEAdvertisement1(Self.request, form: AdvertisingForm(interval: true, name: true)) {}
+        let object = LEAdvertisement1(Self.request, form: AdvertisingForm(interval: true, name: true)) { _ in }
         #expect(object.setProperty("TxPower", of: BlueZName.advertisement, to: .int16(7)) == nil)
         #expect(object.interfaces[0].properties.first { $0.name == "TxPower" }?.access == .readWrite)
         #expect(object.property("TxPower", of: BlueZName.advertisement) == nil)

@@ -126,6 +126,24 @@ import Testing
         }
     }
 
+    /// A bus that lets everybody in and throws them out again, or that has more to say than a message may hold.
+    @Test func aConnectorPausesLongerWhileNoConnectionLasts() async throws {
+        let bus = try PrivateBus()
+        defer { withExtendedLifetime(bus) {} }
+        let connector = BusConnector(bus.busAddress, on: EventLoop(name: "test"))
+        let inbox = Inbox<BusEvent>()
+        connector.start { inbox.put($0) }
+        let began = ContinuousClock.now
+        for _ in 0..<4 {
+            guard case .connected(let connection) = try await inbox.next() else { throw DBusError(.noBus, "none") }
+            await connection.close()
+            guard case .disconnected = try await inbox.next() else { throw DBusError(.noBus, "not lost") }
+        }
+        // 100, 200 and 400 ms, not three times 100.
+        #expect(ContinuousClock.now - began >= .milliseconds(690))
+        connector.stop()
+    }
+
     @Test func aConnectorsStreamEndsWithIt() async throws {
         let bus = try PrivateBus()
         defer { withExtendedLifetime(bus) {} }

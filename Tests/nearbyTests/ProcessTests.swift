@@ -82,11 +82,25 @@ import Testing
         #expect(await bus.stop() == 143)
     }
 
+    /// Else the connection to the bus would get the number of standard output, and the lines go there.
+    @Test func withoutAStandardOutputItSaysThatItCannotWrite() async throws {
+        let bus = try await SimulatedBus()
+        let arguments = ["host", "--json", "--bus", bus.address, "--adapter", "hci0"] + Self.payload
+        let host = try RunningProgram(shell: #"exec "$0" "$@" <&- >&-"#, arguments)
+        #expect(await host.ended() == ExitCode.outputFailed.rawValue)
+        #expect(host.errors.contains("nearby: the output cannot be written"), "\(host.errors)")
+        #expect(await bus.stop() == 143)
+    }
+
     @Test(arguments: [
         (["scan", "--bus", "unix:path=/nonexistent/bus"], ExitCode.serviceUnavailable),
         (["simulate", "--bus", "unix:path=/nonexistent/bus"], .serviceUnavailable),
         (["host", "-a", "a", "-p", "k=v", "--bus", "unix:path=/nonexistent/bus"], .serviceUnavailable),
         (["join", "-a", "a", "--bus", "unix:path=/nonexistent/bus"], .serviceUnavailable),
+        (["join", "-a", "a", "--bus", "unix:path=/nonexistent/bus", "--timeout", "300ms"], .serviceUnavailable),
+        // The time is up before the patience with the bus is: still no empty room.
+        (["scan", "--bus", "unix:path=/nonexistent/bus", "--timeout", "300ms"], .serviceUnavailable),
+        (["host", "-a", "a", "-p", "k=v", "--bus", "unix:path=/nonexistent/bus", "-t", "300ms"], .serviceUnavailable),
         (["join", "-a", "a", "--select", "manual"], .usage),
         (["host", "-a", "a", "--payload-file", "/nonexistent"], .unreadableFile),
         (["host", "-a", "a", "--payload-file", "/dev/zero"], .unfitPayload),
@@ -111,6 +125,21 @@ import Testing
         let second = try RunningProgram(["simulate", "--bus", bus.address])
         #expect(await second.ended() == ExitCode.serviceUnavailable.rawValue)
         #expect(await bus.stop() == 143)
+    }
+
+    @Test(arguments: [("system", "DBUS_SYSTEM_BUS_ADDRESS"), ("session", "DBUS_SESSION_BUS_ADDRESS")])
+    func theBusesOfTheSystemAndOfTheSessionHaveTheirNames(name: String, variable: String) async throws {
+        let bus = try await SimulatedBus()
+        let script = #"exec env "\#(variable)=$1" "$0" scan --bus \#(name) --adapter hci1 --timeout 300ms"#
+        let scan = try RunningProgram(shell: script, [bus.address])
+        #expect(await scan.ended() == ExitCode.nothingFound.rawValue, "\(scan.errors)")
+        #expect(await bus.stop() == 143)
+    }
+
+    @Test func helpThatCannotBeWrittenSaysSo() async throws {
+        let help = try RunningProgram(shell: #"exec "$0" --help > /dev/full"#, [])
+        #expect(await help.ended() == ExitCode.outputFailed.rawValue)
+        #expect(help.errors == ["nearby: the output cannot be written"])
     }
 
     @Test func aCommandThatHasNothingToDoReadsNoMoreThanItsArguments() async throws {

@@ -40,6 +40,22 @@ import Testing
         #expect(report.deliveries == 1)
     }
 
+    /// Whoever fills a list first must not hide those who come later.
+    @Test func aScanForgetsWhoHasBeenSilentLongest() {
+        let test = TestConsole()
+        let report = ScanReport(CommandContext(console: test.console, loop: CommandLoop()))
+        for number in 0...Limits.devices {
+            let peer = PeerIdentifier("/dev_\(number)")
+            report.show(
+                .discovered(
+                    Discovery(
+                        peer: peer, advertisement: Advertisement(localName: "name \(number)."), rssi: -50, time: .now))
+            )
+        }
+        #expect(report.count == Limits.devices + 1)
+        #expect(test.printed.contains("name \(Limits.devices)."))
+    }
+
     @Test func aHostPrintsOneObjectALine() {
         let test = TestConsole(OutputOptions(json: true))
         let report = HostReport(Self.configuration, test.console)

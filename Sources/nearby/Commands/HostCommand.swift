@@ -79,6 +79,7 @@ struct HostCommand: Command {
         report.end()
         guard let ending else { return .done }
         guard ending.code == .cancelled, limit.isOver else { throw Failure(ending) }
+        if let failure = report.failureToServe { throw Failure(failure) }
         guard configuration.maximumHandoffs != nil else { return .done }
         throw Failure(
             .nothingFound,

@@ -53,7 +53,7 @@ struct ScanCommand: Command {
             }
         }
         report.end()
-        if let ending, !(ending.code == .cancelled && limit.isOver) { throw Failure(ending) }
+        if let ending { throw Failure(ending) }
         guard report.count == 0, limit.isOver else { return .done }
         throw Failure(
             .nothingFound,
@@ -69,7 +69,13 @@ struct ScanCommand: Command {
         _ context: CommandContext
     ) async throws(BluetoothError) {
         try await RadioWait(radio: radio, policy: self.radio.whenUnavailable, context: context).untilReady()
-        let scan = try await radio.scan(for: filter)
+        let scan: Scan
+        do throws(BluetoothError) {
+            scan = try await radio.scan(for: filter)
+        } catch {
+            // The time was up before there was a scan: nobody can have been heard.
+            throw error.code == .cancelled ? .noAnswer : error
+        }
         context.console.status("Scanning… (Ctrl-C ends)")
         for await event in scan.events { report.show(event) }
         // A task of its own: this one may be cancelled, and the radio must be told all the same.

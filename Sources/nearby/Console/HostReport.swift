@@ -10,6 +10,8 @@ final class HostReport: Sendable {
     private struct State {
         var deliveries = 0
         var hasServed = false
+        /// Why not, as long as it has not.
+        var reason: BluetoothError?
     }
 
     private let state = Guarded(State())
@@ -21,6 +23,9 @@ final class HostReport: Sendable {
 
     /// Clients that have taken the payload.
     var deliveries: Int { state.withLock { $0.deliveries } }
+
+    /// Why nobody can have found the host; `nil` once it has served.
+    var failureToServe: BluetoothError? { state.withLock { $0.hasServed ? nil : $0.reason ?? .noAnswer } }
 
     func begin(notices: [String]) {
         for notice in notices { console.note("note: " + PlainText.printable(notice, limit: Limits.printedMessage)) }
@@ -53,6 +58,7 @@ final class HostReport: Sendable {
             }
             waiting()
         case .unavailable(let error):
+            state.withLock { $0.reason = error }
             let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
             // At a start that does not wait the same becomes the error in a moment.
             let isWorthKnowing = configuration.whenUnavailable == .wait || state.withLock { $0.hasServed }

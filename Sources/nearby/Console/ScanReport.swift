@@ -8,12 +8,22 @@ final class ScanReport: Sendable {
         var discovery: Discovery
         /// What the last printed line said.
         var printed: Discovery?
+        /// Counts what is heard: the lower, the longer ago.
+        var heard: UInt64
     }
 
     private struct State {
         var rows: [PeerIdentifier: Row] = [:]
         var heard: Set<PeerIdentifier> = []
+        var clock: UInt64 = 0
         var isRedrawDue = false
+
+        /// At the cost of the device that has been silent longest: else whoever fills the list first hides the others.
+        mutating func makeRoom() {
+            guard rows.count >= Limits.devices, let oldest = rows.min(by: { $0.value.heard < $1.value.heard })?.key
+            else { return }
+            rows[oldest] = nil
+        }
     }
 
     /// dB that a signal has to change by before a device is printed again.
@@ -65,9 +75,10 @@ final class ScanReport: Sendable {
     private func discovered(_ discovery: Discovery) {
         let isNews = state.withLock { state in
             let before = state.rows[discovery.peer]
-            guard before != nil || state.rows.count < Limits.devices else { return false }
+            if before == nil { state.makeRoom() }
+            state.clock += 1
             if state.heard.count < Limits.devicesCounted { state.heard.insert(discovery.peer) }
-            var row = Row(discovery: discovery, printed: before?.printed)
+            var row = Row(discovery: discovery, printed: before?.printed, heard: state.clock)
             if row.discovery.rssi == nil { row.discovery.rssi = before?.discovery.rssi }
             let isNews = row.printed.map { Self.differs(row.discovery, $0) } ?? true
             if isNews { row.printed = row.discovery }

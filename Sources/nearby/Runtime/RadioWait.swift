@@ -8,7 +8,7 @@ struct RadioWait {
     let policy: UnavailablePolicy
     let context: CommandContext
 
-    /// - Throws: why the radio cannot be used, if the policy's time is up; `cancelled`.
+    /// - Throws: why the radio cannot be used, if the policy's time is up or the task was cancelled.
     func untilReady() async throws(BluetoothError) {
         let statuses = radio.adapterStatuses()
         let last = Guarded<AdapterStatus?>(nil)
@@ -32,8 +32,15 @@ struct RadioWait {
         }
         cancelTimer?()
         if isReady { return }
-        if Task.isCancelled { throw .cancelled }
-        throw last.withLock { $0?.reason }
-            ?? BluetoothError(.serviceUnavailable, "the Bluetooth service does not answer")
+        throw last.withLock { $0?.reason } ?? .noAnswer
     }
+}
+
+extension BluetoothError {
+    /// The time was up before the service has said anything.
+    static let noAnswer = BluetoothError(
+        .serviceUnavailable,
+        "the Bluetooth service does not answer",
+        advice: "See `systemctl status bluetooth`; if it stays so, `sudo systemctl restart bluetooth`."
+    )
 }
