@@ -44,7 +44,7 @@ extension ContractCase {
             }
         },
         ContractCase("A host or client is used once") { bench in
-            let client = try NearbyClient(bench.configuration(timeout: .milliseconds(100)), radio: bench.central)
+            let client = try NearbyClient(bench.configuration(timeout: bench.silence), radio: bench.central)
             try await requireNearbyError(.nothingFound, from: "the first join") { try await client.join() }
             try await requireNearbyError(.invalidConfiguration, from: "the second join") { try await client.join() }
         },
