@@ -122,7 +122,9 @@ struct FrameAssemblies: Sendable {
     /// A half message whose time is over, and what was wrong with it.
     mutating func expired(at now: Instant) -> Key? {
         let due = assemblies.filter { $0.value.deadline.map { $0 <= now } ?? false }
-        guard let key = due.min(by: { ($0.value.deadline ?? now) < ($1.value.deadline ?? now) })?.key else { return nil }
+        guard let key = due.min(by: { ($0.value.deadline ?? now) < ($1.value.deadline ?? now) })?.key else {
+            return nil
+        }
         assemblies[key] = nil
         return key
     }
