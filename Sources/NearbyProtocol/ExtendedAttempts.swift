@@ -41,21 +41,31 @@ struct ExtendedAttempt: Sendable {
     }
 }
 
-/// The attempts whose keys a host holds, by tag.
+/// The attempts whose keys a host holds; their tags are unique.
 struct ExtendedAttempts: Sendable {
-    private var attempts: [FrameTag: ExtendedAttempt] = [:]
+    /// In the order of their coming.
+    private(set) var all: [ExtendedAttempt] = []
 
-    var count: Int { attempts.count }
-    var all: [ExtendedAttempt] { attempts.values.sorted { $0.tag.bytes.lexicographicallyPrecedes($1.tag.bytes) } }
-    var nextDeadline: Instant? { attempts.values.compactMap(\.deadline).min() }
+    var count: Int { all.count }
+    var nextDeadline: Instant? { all.compactMap(\.deadline).min() }
 
     subscript(tag: FrameTag) -> ExtendedAttempt? {
-        get { attempts[tag] }
-        set { attempts[tag] = newValue }
+        get { all.first { $0.tag == tag } }
+        set {
+            guard let position = all.firstIndex(where: { $0.tag == tag }) else {
+                if let newValue { all.append(newValue) }
+                return
+            }
+            if let newValue {
+                all[position] = newValue
+            } else {
+                all.remove(at: position)
+            }
+        }
     }
 
     func hasRoom(for peer: PeerID) -> Bool {
-        attempts.count < ProtocolLimits.attempts && of(peer).count < ProtocolLimits.attemptsPerPeer
+        all.count < ProtocolLimits.attempts && of(peer).count < ProtocolLimits.attemptsPerPeer
     }
 
     func of(_ peer: PeerID) -> [ExtendedAttempt] {
@@ -67,13 +77,12 @@ struct ExtendedAttempts: Sendable {
     }
 
     mutating func expired(at now: Instant) -> ExtendedAttempt? {
-        let due = all.first { $0.deadline.map { $0 <= now } ?? false }
-        if let due { attempts[due.tag] = nil }
-        return due
+        guard let position = all.firstIndex(where: { $0.deadline.map { $0 <= now } ?? false }) else { return nil }
+        return all.remove(at: position)
     }
 
     mutating func removeAll() -> [ExtendedAttempt] {
-        defer { attempts = [:] }
+        defer { all = [] }
         return all
     }
 }

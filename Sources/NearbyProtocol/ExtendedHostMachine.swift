@@ -233,7 +233,8 @@ extension ExtendedHostMachine {
     }
 
     private mutating func touch(_ peer: PeerID, mtu: Int? = nil) -> Bool {
-        let attempts = attempts
-        return peers.touch(peer, mtu: mtu) { !attempts.of($0).isEmpty }
+        // Made once, and only where somebody may have to go: a flood of addresses must stay cheap.
+        lazy var busy = Set(attempts.all.map(\.peer))
+        return peers.touch(peer, mtu: mtu) { busy.contains($0) }
     }
 }

@@ -93,7 +93,9 @@ struct ExtendedHostFixture {
     }
 
     /// Takes every frame that is on its way, one after the other.
-    mutating func pump(_ actions: [ExtendedHostAction]) -> (frames: [(peer: PeerID, bytes: [UInt8])], all: [ExtendedHostAction]) {
+    mutating func pump(_ actions: [ExtendedHostAction]) -> (
+        frames: [(peer: PeerID, bytes: [UInt8])], all: [ExtendedHostAction]
+    ) {
         var (queue, all, frames) = (actions, [ExtendedHostAction](), [(PeerID, [UInt8])]())
         while !queue.isEmpty {
             let action = queue.removeFirst()

@@ -205,8 +205,10 @@ struct ExchangeCase: Decodable, Sendable, CustomTestStringConvertible {
 
     @Test func `the keys of both directions`() {
         for test in KeyCase.all {
-            #expect(Sodium.subkey(1, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toHost))
-            #expect(Sodium.subkey(2, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toClient))
+            #expect(
+                Sodium.subkey(1, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toHost))
+            #expect(
+                Sodium.subkey(2, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toClient))
         }
     }
 
