@@ -148,31 +148,32 @@ extension ExtendedExchangeMachine {
     // MARK: The answer
 
     mutating func notified(_ bytes: [UInt8], at now: Instant) -> Step {
-        guard var session, let frame = try? Frame(bytes), frame.tag == session.tag else { return Step() }
-        let verdict = session.assembly.take(frame, at: now)
-        switch verdict {
-        case .incomplete:
-            let began = session.assembly.bytes.count == frame.data.count ? now : session.answerBegan ?? now
-            session.answerBegan = began
-            self.session = session
-            guard phase == .awaitingAnswer else { return Step() }
-            // As long as frames come, the answer is on its way.
-            phaseDeadline = max(
-                phaseDeadline, min(now + ProtocolLimits.betweenFrames, began + ProtocolLimits.message))
-            return Step(frame.isPlaintext ? [] : [.progress(attempt, received: session.assembly.bytes.count)])
-        case .refused:
-            self.session = session
-            return Step()
-        case .complete(let message, isPlaintext: true):
-            self.session = session
+        guard let tag = session?.tag, let frame = try? Frame(bytes), frame.tag == tag else { return Step() }
+        switch session?.assembly.take(frame, at: now) {
+        case .incomplete?:
+            return grew(by: frame, at: now)
+        case .complete(let message, isPlaintext: true)?:
             hint(message, at: now)
             return Step()
-        case .complete(let message, isPlaintext: false):
+        case .complete(let message, isPlaintext: false)?:
             // What does not open may be anybody's: wait on.
-            let plaintext = session.channel.opener.open(message)
-            self.session = session
-            return plaintext.map { judge($0, session.hello, received: message.count, at: now) } ?? Step()
+            guard let plaintext = session?.channel.opener.open(message), let hello = session?.hello else {
+                return Step()
+            }
+            return judge(plaintext, hello, received: message.count, at: now)
+        case .refused?, nil:
+            return Step()
         }
+    }
+
+    /// As long as frames come, the answer is on its way.
+    private mutating func grew(by frame: Frame, at now: Instant) -> Step {
+        let received = session?.assembly.bytes.count ?? 0
+        let began = received == frame.data.count ? now : session?.answerBegan ?? now
+        session?.answerBegan = began
+        guard phase == .awaitingAnswer else { return Step() }
+        phaseDeadline = max(phaseDeadline, min(now + ProtocolLimits.betweenFrames, began + ProtocolLimits.message))
+        return Step(frame.isPlaintext ? [] : [.progress(attempt, received: received)])
     }
 
     /// A reject that is not sealed: a hint.

@@ -105,9 +105,10 @@ struct FrameAssemblies: Sendable {
             // A message of one frame needs no place.
             guard !isFull || !frame.moreFollows else { return .refused(.tooManyMessages) }
         }
-        var assembly = assemblies[key] ?? FrameAssembly(sealedLimit: limit)
+        // Taken out while it grows, so that its bytes are not copied for each frame.
+        var assembly = assemblies.removeValue(forKey: key) ?? FrameAssembly(sealedLimit: limit)
         let verdict = assembly.take(frame, at: now)
-        assemblies[key] = assembly.isEmpty ? nil : assembly
+        if !assembly.isEmpty { assemblies[key] = assembly }
         return verdict
     }
 

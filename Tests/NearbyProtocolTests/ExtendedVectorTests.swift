@@ -28,9 +28,14 @@ struct CPaceCase: Decodable, Sendable, CustomTestStringConvertible {
 
 struct KeyCase: Decodable, Sendable {
     var name: String
-    var ISK: String
+    var intermediateKey: String
     var toHost: String
     var toClient: String
+
+    private enum CodingKeys: String, CodingKey {
+        case name, toHost, toClient
+        case intermediateKey = "ISK"
+    }
 
     static let all = (try? SharedFiles.decode(VectorFile<Self>.self, "vectors/keys.json").cases) ?? []
 }
@@ -206,9 +211,11 @@ struct ExchangeCase: Decodable, Sendable, CustomTestStringConvertible {
     @Test func `the keys of both directions`() {
         for test in KeyCase.all {
             #expect(
-                Sodium.subkey(1, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toHost))
+                Sodium.subkey(1, context: SealedChannel.keyContext, of: secret(test.intermediateKey))?.copy
+                    == bytes(test.toHost))
             #expect(
-                Sodium.subkey(2, context: SealedChannel.keyContext, of: secret(test.ISK))?.copy == bytes(test.toClient))
+                Sodium.subkey(2, context: SealedChannel.keyContext, of: secret(test.intermediateKey))?.copy
+                    == bytes(test.toClient))
         }
     }
 
