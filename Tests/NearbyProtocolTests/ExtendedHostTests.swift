@@ -101,7 +101,7 @@ import Testing
         // While the victim's message is under way, while it is decided, and while its answer travels.
         func isRefused(_ host: inout ExtendedHostFixture) -> Bool {
             let actions = host.write(
-                Frame(moreFollows: false, isPlaintext: false, tag: victim.tag, sequence: 0, data: [1, 2, 3]).bytes,
+                Frame(moreFollows: true, isPlaintext: false, tag: victim.tag, sequence: 0, data: [1, 2, 3]).bytes,
                 from: "attacker")
             return actions.refusals == [.tagInUse] && host.pump(actions).frames.isEmpty
         }
