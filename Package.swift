@@ -34,8 +34,15 @@ var targets: [Target] = [
     // What the BluetoothLE contract promises, as cases that any radio's tests can run.
     .target(
         name: "ContractSuite",
-        dependencies: ["BluetoothLE"],
+        dependencies: ["SimulatedRadio", "BluetoothLE"],
         path: "Tests/ContractSuite",
+        swiftSettings: strict
+    ),
+    // What the two roles promise on top of it, over any radio.
+    .target(
+        name: "HandoffSuite",
+        dependencies: ["ContractSuite", "NearbyDiscoveryKit", "BluetoothLE"],
+        path: "Tests/HandoffSuite",
         swiftSettings: strict
     ),
     .testTarget(name: "BluetoothLETests", dependencies: ["BluetoothLE"], swiftSettings: strict),
@@ -47,7 +54,9 @@ var targets: [Target] = [
     ),
     .testTarget(
         name: "NearbyDiscoveryKitTests",
-        dependencies: ["NearbyDiscoveryKit", "NearbyProtocol", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE",
+        ],
         swiftSettings: strict
     ),
 ]
@@ -70,7 +79,9 @@ targets += [
     ),
     .executableTarget(
         name: "nearby",
-        dependencies: ["NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE"],
+        dependencies: [
+            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+        ],
         swiftSettings: strict
     ),
     .testTarget(name: "DBusTests", dependencies: ["DBus", "CDBus"], swiftSettings: strict),
@@ -84,7 +95,8 @@ targets += [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "BlueZ", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus",
         ],
         swiftSettings: strict
     ),

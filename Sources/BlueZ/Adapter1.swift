@@ -8,7 +8,7 @@ struct Adapter1: Sendable, Hashable {
     let path: ObjectPath
     var address: BluetoothAddress?
     var powered = false
-    /// BlueZ 5.65 and later: `on`, `off`, `off-enabling`, `on-disabling`, `off-blocked`.
+    /// BlueZ 5.66 and later: `on`, `off`, `off-enabling`, `on-disabling`, `off-blocked`.
     var powerState: String?
     /// `central`, `peripheral`, `central-peripheral`; `nil` where bluetoothd does not say.
     var roles: Set<String>?

@@ -25,8 +25,8 @@ public final class BlueZRadio: Radio {
         core.loop.execute {
             core.assumeIsolated { core in
                 let id = core.newID()
-                statuses.onTermination = { [weak core] _ in
-                    guard let core else { return }
+                // The stream keeps the core alive, so that it outlives the radio; its end lets go.
+                statuses.onTermination = { [core] _ in
                     core.loop.execute { core.assumeIsolated { $0.removeStatusStream(id) } }
                 }
                 core.addStatusStream(id, statuses)

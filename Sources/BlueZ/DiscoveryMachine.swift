@@ -87,8 +87,10 @@ struct DiscoveryMachine: Sendable {
         switch (call, outcome) {
         case (.setFilter(let filter), .done): applied = filter
         case (.start, .done), (.start, .alreadyRunning): isRunning = true
-        // Best effort: whatever it answers, we no longer want the session.
-        case (.stop, _): isRunning = false
+        // Best effort: whatever it answers, we no longer want the session. bluetoothd forgets its filter with it.
+        case (.stop, _):
+            isRunning = false
+            applied = nil
         default: blocked = true
         }
         return next()

@@ -32,7 +32,7 @@ final class LEAdvertisement1: ExportedObject {
         var values: [String: DBusValue] = [
             "Type": .string("peripheral"),
             // Sets the flag "LE general discoverable", for this advertisement only. Without it some scanners leave us
-            // out, and phones page the BR/EDR side of a dual-mode adapter (rule 12). In BlueZ since 5.52.
+            // out, and phones page the BR/EDR side of a dual-mode adapter (rule 12). In BlueZ since 5.50.
             "Discoverable": .bool(true),
         ]
         if !request.serviceUUIDs.isEmpty {

@@ -107,6 +107,7 @@ actor RadioCore {
     func wait(_ id: UInt64, timeout: Duration?, cancellable: Bool = true) async -> BluetoothError? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                assertIsolated()
                 if cancellable, Task.isCancelled {
                     continuation.resume(returning: .cancelled)
                     return

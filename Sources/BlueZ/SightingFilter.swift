@@ -27,7 +27,8 @@ struct SightingFilter: Sendable {
         guard let waiting = heard[path], matches(device) else { return nil }
         let reading = change.contains(.rssi) ? device.rssi : waiting
         if let minimum = filter.minimumRSSI {
-            guard let reading, reading >= minimum else { return nil }
+            // 127 and positive values are no readings.
+            guard let reading, reading <= 0, reading >= minimum else { return nil }
         }
         heard[path] = .some(nil)
         reported.insert(path)

@@ -1,1 +1,195 @@
 // SPDX-License-Identifier: MIT
+
+internal import BluetoothLE
+public import DBus
+public import SimulatedRadio
+
+/// org.bluez on any bus, with the adapters of a simulated medium behind it.
+///
+/// ```swift
+/// let medium = SimulatedMedium(clock: ContinuousClock())
+/// let simulator = try await BlueZSimulator.start(on: .address(bus), medium: medium, adapters: 2)
+/// // DBUS_SYSTEM_BUS_ADDRESS=<bus> busctl tree org.bluez
+/// await simulator.stop()
+/// ```
+///
+/// What happens on the air is told the medium: other radios of it are phones that come and go. What happens to the
+/// daemon and the adapters' power is told here.
+@BlueZSimulatorActor
+public final class BlueZSimulator {
+    public nonisolated let medium: SimulatedMedium
+    public nonisolated let bus: BusAddress
+    public nonisolated let profile: BehaviourProfile
+    /// The adapters' radios, by name (`hci0`, `hci1`, …): for the medium's switches, such as the RSSI of a pair.
+    public nonisolated let radios: [String: SimulatedRadio]
+
+    private let order: [String]
+    private var plugged: Set<String>
+    private var presence: BusPresence?
+    private var adapters: [String: Adapter] = [:]
+    private var agents = AgentManager1()
+
+    private init(
+        bus: BusAddress, medium: SimulatedMedium, profile: BehaviourProfile, order: [String],
+        radios: [String: SimulatedRadio]
+    ) {
+        self.bus = bus
+        self.medium = medium
+        self.profile = profile
+        self.order = order
+        self.radios = radios
+        plugged = Set(order)
+    }
+
+    isolated deinit {
+        for adapter in adapters.values { adapter.releaseAll() }
+        presence?.close()
+    }
+
+    /// Starts the simulator; returns once `org.bluez` is on the bus with all its adapters.
+    ///
+    /// - Parameters:
+    ///   - adapters: How many adapters, 0 to 16, named `hci0` and up, powered.
+    ///   - profile: Which BlueZ to be.
+    /// - Throws: What `DBusConnection.open` and `requestName` throw: `noBus`, `accessDenied`, `addressInUse` when
+    ///   another org.bluez is there.
+    public static func start(
+        on bus: BusAddress, medium: SimulatedMedium, adapters: Int = 1, profile: BehaviourProfile = .bluez566
+    ) async throws(DBusError) -> BlueZSimulator {
+        guard (0...Limits.adapters).contains(adapters) else {
+            throw DBusError(.invalidArgument, "a simulator has 0 to \(Limits.adapters) adapters, not \(adapters)")
+        }
+        let order = (0..<adapters).map { "hci\($0)" }
+        var radios: [String: SimulatedRadio] = [:]
+        for name in order {
+            radios[name] = medium.addAdapter(name: name, configuration: configuration(profile))
+        }
+        let simulator = BlueZSimulator(bus: bus, medium: medium, profile: profile, order: order, radios: radios)
+        try await simulator.begin()
+        return simulator
+    }
+
+    /// Runs a simulator with real time until the task is cancelled or the bus is lost.
+    ///
+    /// - Parameter onReady: Called once `org.bluez` is on the bus.
+    public static func run(
+        on bus: BusAddress, adapters: Int = 2, profile: BehaviourProfile = .bluez566, seed: UInt64 = 1,
+        conditions: Conditions = Conditions(connectionTime: .milliseconds(100), discoveryTime: .milliseconds(100)),
+        onReady: @Sendable (BlueZSimulator) async -> Void = { _ in }
+    ) async throws(DBusError) {
+        let medium = SimulatedMedium(clock: ContinuousClock(), seed: seed, conditions: conditions)
+        let simulator = try await start(on: bus, medium: medium, adapters: adapters, profile: profile)
+        guard let connection = simulator.presence?.connection else { return }
+        await onReady(simulator)
+        let reason = await connection.closed
+        await simulator.stop()
+        if reason.code != .cancelled, reason.code != .closed { throw reason }
+    }
+
+    private static func configuration(_ profile: BehaviourProfile) -> AdapterConfiguration {
+        AdapterConfiguration(
+            notificationScope: .central,
+            longWrites: profile.splitsLongWrites ? .split(at: 504) : .whole,
+            longestWrite: profile.longestWrite,
+            maximumAdvertisements: Int(Limits.advertisingInstances)
+        )
+    }
+
+    private func begin() async throws(DBusError) {
+        let connection = try await DBusConnection.open(bus, on: BlueZSimulatorActor.loop)
+        let presence = BusPresence(connection: connection)
+        do throws(DBusError) {
+            try await presence.open()
+            presence.onClientGone = { [weak self] client in self?.clientGone(client) }
+            self.presence = presence
+            agents = AgentManager1()
+            presence.export([agents], at: "/org/bluez", owner: agents)
+            for name in order where plugged.contains(name) { add(name, presence) }
+            try await presence.takeName()
+        } catch {
+            end()
+            presence.close()
+            throw error
+        }
+    }
+
+    private func add(_ name: String, _ presence: BusPresence) {
+        let root: ObjectPath = "/org/bluez"
+        guard let radio = radios[name], let path = root.appending(name) else { return }
+        let adapter = Adapter(
+            name: name, path: path, presence: presence, profile: profile, controller: MediumController(radio: radio))
+        adapters[name] = adapter
+        adapter.appear()
+    }
+
+    private func clientGone(_ client: String) {
+        agents.clientGone(client)
+        for adapter in adapters.values { adapter.clientGone(client) }
+    }
+
+    private func end() {
+        for adapter in adapters.values { adapter.releaseAll() }
+        adapters = [:]
+        presence?.close()
+        presence = nil
+    }
+
+    // MARK: The daemon's life
+
+    /// Ends the simulator as SIGTERM ends bluetoothd: applications are told that their advertisements are released.
+    public func stop() async {
+        for adapter in adapters.values { adapter.advertising.releaseAll() }
+        end()
+    }
+
+    /// Ends the daemon as `kill -9` does: its name goes, and nobody is told anything else.
+    public func crash() {
+        end()
+    }
+
+    /// Brings a daemon back that has crashed or was stopped: everything is there again, and nothing is registered.
+    public func revive() async throws(DBusError) {
+        if presence == nil { try await begin() }
+    }
+
+    /// Kills the daemon and brings it back.
+    ///
+    /// - Parameter downtime: How long the name has no owner, on the medium's clock.
+    public func restart(downFor downtime: Duration = .zero) async throws(DBusError) {
+        crash()
+        if downtime > .zero { try? await medium.clock.sleep(for: downtime) }
+        try await revive()
+    }
+
+    /// Whether the daemon is on the bus.
+    public var isRunning: Bool { presence != nil }
+
+    // MARK: Adapters
+
+    /// Switches an adapter as rfkill or `Adapter1.Powered` does. Unknown names are ignored.
+    public func setPowered(_ powered: Bool, adapter name: String) {
+        if let adapter = adapters[name] { adapter.setPowered(powered) } else { radios[name]?.setPowered(powered) }
+    }
+
+    /// Pulls an adapter out: InterfacesRemoved for it and its devices.
+    public func unplug(_ name: String) {
+        guard plugged.remove(name) != nil else { return }
+        adapters.removeValue(forKey: name)?.disappear()
+        radios[name]?.unplug()
+    }
+
+    /// Puts an adapter back: InterfacesAdded, powered (bluetoothd's `AutoEnable`), with nothing registered.
+    public func plug(_ name: String) {
+        guard let radio = radios[name], plugged.insert(name).inserted else { return }
+        radio.plug()
+        radio.setPowered(true)
+        if let presence { add(name, presence) }
+    }
+}
+
+extension BlueZSimulator {
+    /// Whether a Connect of this device's object waits for its answer.
+    package func isConnecting(_ path: ObjectPath) -> Bool {
+        adapters.values.contains { $0.device(at: path)?.pendingConnect != nil }
+    }
+}

@@ -26,7 +26,8 @@ public protocol Central: RadioAdapter {
 public struct ScanFilter: Sendable, Hashable {
     /// Report devices that advertise any of these; empty reports everything.
     public var services: Set<BluetoothUUID>
-    /// dBm. Readings below it, and reports without a reading, are left out; `nil` reports everything.
+    /// dBm. Readings below it are left out, and so are reports without a reading, which 127 and every positive value
+    /// are too; `nil` reports everything.
     public var minimumRSSI: Int?
 
     public init(services: Set<BluetoothUUID> = [], minimumRSSI: Int? = nil) {
@@ -116,7 +117,7 @@ public enum WriteType: Sendable, Hashable {
     case withoutResponse
 }
 
-/// A subscription to one characteristic.
+/// A subscription to one characteristic. To drop it does not end it: that takes `cancel()`, or the link's end.
 public struct Subscription: Sendable {
     /// For one reader. The newest 64 values are kept for a slow one; ends with the link or the subscription.
     public let values: AsyncStream<[UInt8]>

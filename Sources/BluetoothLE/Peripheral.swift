@@ -129,7 +129,8 @@ public struct WriteRequest: Sendable, Hashable {
 public enum PeripheralEvent: Sendable, Hashable {
     /// Registered; `advertising` says whether centrals can find us, and `degraded` what had to be left out.
     case serving(advertising: Bool, degraded: BluetoothError?)
-    /// The adapter or the Bluetooth service went away: all centrals are gone. The session comes back by itself.
+    /// The adapter or the Bluetooth service went away: all centrals and their subscriptions are gone, and no event need
+    /// say so of each. The session comes back by itself.
     case interrupted(BluetoothError)
     case connected(PeerIdentifier)
     case disconnected(PeerIdentifier)

@@ -19,6 +19,8 @@ final class ConnectionCore: @unchecked Sendable {
     private var watched: Set<Int32> = []
     private var draining = false
     private var drainScheduled = false
+    /// `ready` drains at its end, so what libdbus reports meanwhile needs no turn of its own.
+    private var handlingWatches = false
 
     var pending: [UInt32: PendingCall] = [:]
     var nextCall: UInt64 = 0
@@ -80,6 +82,7 @@ final class ConnectionCore: @unchecked Sendable {
 
     /// Ends the connection: everything that waits learns why. On the loop, never inside a libdbus callback.
     func end(_ error: DBusError) {
+        assert(loop.isCurrent)
         guard ended == nil else { return }
         ended = error
         if let connection {
@@ -108,6 +111,7 @@ final class ConnectionCore: @unchecked Sendable {
     /// Calls a handler once at the end. Returns an id to take it back, nil if the end has come and it was called.
     @discardableResult
     func onEnd(_ handler: @escaping @Sendable (DBusError) -> Void) -> UInt64? {
+        assert(loop.isCurrent)
         if let ended {
             handler(ended)
             return nil
@@ -129,6 +133,7 @@ final class ConnectionCore: @unchecked Sendable {
     /// - Returns: the serial it got.
     @discardableResult
     func transmit(_ message: borrowing RawMessage) throws(DBusError) -> UInt32 {
+        assert(loop.isCurrent)
         guard let connection else { throw ended ?? .connectionLost }
         guard dbus_connection_get_outgoing_size(connection) <= Limits.outgoingBytes else {
             throw DBusError(
@@ -156,7 +161,7 @@ final class ConnectionCore: @unchecked Sendable {
     // MARK: Receiving
 
     func scheduleDrain() {
-        guard !draining, !drainScheduled else { return }
+        guard !draining, !drainScheduled, !handlingWatches else { return }
         drainScheduled = true
         loop.execute { [weak self] in
             self?.drainScheduled = false
@@ -251,12 +256,14 @@ final class ConnectionCore: @unchecked Sendable {
         if events & EPOLLOUT.rawValue != 0 { flags |= DBUS_WATCH_WRITABLE.rawValue }
         if events & EPOLLHUP.rawValue != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
         if events & EPOLLERR.rawValue != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
+        handlingWatches = true
         for watch in watches[descriptor] ?? [] {
             // Handling one watch can take the other away.
             guard watches[descriptor]?.contains(watch) == true, dbus_watch_get_enabled(watch) != 0 else { continue }
             let wanted = dbus_watch_get_flags(watch) | DBUS_WATCH_HANGUP.rawValue | DBUS_WATCH_ERROR.rawValue
             if flags & wanted != 0 { dbus_watch_handle(watch, flags & wanted) }
         }
+        handlingWatches = false
         drain()
     }
 }

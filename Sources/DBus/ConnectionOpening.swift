@@ -118,23 +118,37 @@ private enum Dialer {
         }
     }
 
-    /// Threads that are connecting now.
+    /// Threads that are connecting now, and what waits for one of them.
     ///
     /// `@unchecked Sendable`: guarded by `lock`.
     private final class Slots: @unchecked Sendable {
+        enum Turn {
+            case now, later, never
+        }
+
         private let lock = Lock()
         private var used = 0
+        private var waiting: [Job] = []
 
-        func take() -> Bool {
+        func take(for job: Job) -> Turn {
             lock.withLock {
-                guard used < Limits.concurrentOpens else { return false }
-                used += 1
-                return true
+                if used < Limits.concurrentOpens {
+                    used += 1
+                    return .now
+                }
+                guard waiting.count < Limits.waitingOpens else { return .never }
+                waiting.append(job)
+                return .later
             }
         }
 
-        func give() {
-            lock.withLock { used -= 1 }
+        /// The next job for the caller's slot; nil gives the slot back.
+        func next() -> Job? {
+            lock.withLock {
+                if !waiting.isEmpty { return waiting.removeFirst() }
+                used -= 1
+                return nil
+            }
         }
     }
 
@@ -143,10 +157,13 @@ private enum Dialer {
     static func dial(
         _ address: String, on loop: EventLoop, _ completion: @escaping Completion
     ) throws(DBusError) {
-        guard slots.take() else {
-            throw DBusError(.limitExceeded, "\(Limits.concurrentOpens) connections are being opened already")
+        let job = Job(address, loop, completion)
+        switch slots.take(for: job) {
+        case .later: return
+        case .never: throw DBusError(.limitExceeded, "\(Limits.waitingOpens) connections wait to be opened already")
+        case .now: break
         }
-        let job = Unmanaged.passRetained(Job(address, loop, completion))
+        let argument = Unmanaged.passRetained(job)
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
         pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
@@ -156,18 +173,22 @@ private enum Dialer {
             &thread, &attributes,
             { argument in
                 guard let argument else { return nil }
-                let job = Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
-                let result = Dialer.connect(job.address)
-                Dialer.slots.give()
-                job.loop.execute { job.completion(result) }
+                var job: Job? = Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
+                while let current = job {
+                    let result = Dialer.connect(current.address)
+                    current.loop.execute { current.completion(result) }
+                    job = Dialer.slots.next()
+                }
                 return nil
-            }, job.toOpaque())
+            }, argument.toOpaque())
         guard status == 0 else {
-            job.release()
-            slots.give()
-            throw DBusError(.internalFailure, "no thread to connect with")
+            argument.release()
+            while let waiting = slots.next() { waiting.loop.execute { waiting.completion(.failure(noThread)) } }
+            throw noThread
         }
     }
+
+    private static let noThread = DBusError(.internalFailure, "no thread to connect with")
 
     private static func connect(_ address: String) -> Result<LoopConfined<OpaquePointer>, DBusError> {
         // So that libdbus guards its globals whatever its version.

@@ -29,14 +29,19 @@ public actor DBusConnection {
     /// - Parameter timeout: the time for all of it, so that a bus that hangs is noticed.
     /// - Throws: ``DBusError/Code/noBus``, ``DBusError/Code/accessDenied``, ``DBusError/Code/timedOut``,
     ///   ``DBusError/Code/invalidArgument`` for a wrong address, ``DBusError/Code/cancelled``.
-    public nonisolated(nonsending) static func open(
-        _ address: BusAddress, on loop: EventLoop = .shared, timeout: Duration = .seconds(10)
+    public static func open(
+        _ address: BusAddress,
+        on loop: EventLoop = .shared,
+        timeout: Duration = .seconds(10),
+        isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> DBusConnection {
         let opened = Handover<DBusConnection>()
         let opening = ConnectionOpening(loop: loop) { opened.fulfil($0) }
         opening.start(address, timeout: timeout)
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { opened.wait($0) }
+            // Named so that the closure stays where the caller is, off the global executor.
+            _ = isolation
+            return await withCheckedContinuation { opened.wait($0) }
         } onCancel: {
             opening.cancel()
         }
@@ -67,12 +72,14 @@ public actor DBusConnection {
             let waiter = EndWaiter()
             return await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
-                    waiter.id = core.onEnd { continuation.resume(returning: $0) }
+                    // As in `call`.
+                    guard !Task.isCancelled else { return continuation.resume(returning: .waitCancelled) }
+                    waiter.id = self.core.onEnd { continuation.resume(returning: $0) }
                 }
             } onCancel: {
                 core.loop.execute {
                     guard let id = waiter.id else { return }
-                    core.removeEndHandler(id, calling: DBusError(.cancelled, "the wait was cancelled"))
+                    core.removeEndHandler(id, calling: .waitCancelled)
                 }
             }
         }
@@ -108,13 +115,28 @@ public actor DBusConnection {
 
     /// Calls a method and waits for its answer.
     public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
-        guard !Task.isCancelled else { throw DBusError(.cancelled, "the task was cancelled before the call") }
         let core = core
         let id = core.newCallID()
-        let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { core.call(call, id: id, .task($0)) }
-        } onCancel: {
-            core.loop.execute { core.cancelCall(id: id) }
+        // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
+        // preference each answer would go through the global executor and back, two changes of thread. `self` is named
+        // because a closure that does not capture the actor is not isolated to it.
+        let result = await withTaskExecutorPreference(loop) {
+            _ = self
+            return await withTaskCancellationHandler(
+                operation: {
+                    _ = self
+                    return await withUnsafeContinuation(isolation: self) {
+                        (continuation: UnsafeContinuation<Answer<[DBusValue]>, Never>) in
+                        // A task that is cancelled by now may have told so before there was anything to cancel; one
+                        // that is cancelled later tells the loop after this.
+                        guard !Task.isCancelled else {
+                            return continuation.resume(returning: .failure(.callCancelled))
+                        }
+                        core.call(call, id: id, .task(continuation))
+                    }
+                },
+                onCancel: { core.loop.execute { core.cancelCall(id: id) } },
+                isolation: self)
         }
         return try result.get()
     }
@@ -268,7 +290,7 @@ public actor DBusConnection {
         guard Names.isBusName(name) else { throw DBusError(.invalidArgument, "not a valid bus name: \(name)") }
         do throws(DBusError) {
             return try await callBus("GetNameOwner", [.string(name)], returning: "s").first?.asString
-        } catch where error.isServiceUnknown {
+        } catch  where error.isServiceUnknown {
             return nil
         }
     }

@@ -83,6 +83,8 @@ public struct DBusError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    static let callCancelled = DBusError(.cancelled, "the call was cancelled")
+    static let waitCancelled = DBusError(.cancelled, "the wait was cancelled")
     static let connectionLost = DBusError(.disconnected, "the connection to the bus is lost")
 }
 

@@ -8,8 +8,11 @@ import Glibc
 /// its connections: calls between them change no thread, and inside a handler `assumeIsolated` holds. Work on the loop
 /// must not block. An idle loop does not wake up.
 ///
+/// It is a task executor too: `Task(executorPreference: loop)` keeps code that belongs to no actor on the thread as well,
+/// which spares it Swift's global executor.
+///
 /// `@unchecked Sendable`: the only state is the core, which guards its own.
-public final class EventLoop: SerialExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
     /// The loop that D-Bus work uses unless told otherwise; its thread starts at the first use.
     public static let shared = EventLoop(name: "dbus")
 
@@ -51,6 +54,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         UnownedSerialExecutor(ordinary: self)
+    }
+
+    public func asUnownedTaskExecutor() -> UnownedTaskExecutor {
+        UnownedTaskExecutor(ordinary: self)
     }
 
     public func checkIsolated() {

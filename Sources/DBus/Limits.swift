@@ -47,6 +47,8 @@ package enum Limits {
     package static let errorTextBytes = 1024
     /// Bus connections being opened at once (a hung bus holds a thread until it lets go).
     package static let concurrentOpens = 8
+    /// Connections that wait for their turn to be opened.
+    package static let waitingOpens = 256
     /// Time in which the bus must have answered Hello.
     package static let openTimeout: Duration = .seconds(10)
     /// Pause before the first and between the later attempts of a ``BusConnector``.

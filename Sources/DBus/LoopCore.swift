@@ -214,12 +214,12 @@ final class LoopCore: @unchecked Sendable {
             guard !end else { return false }
             guard !batch.isEmpty else { return true }
             let owner = self.owner
-            let executor = owner?.asUnownedSerialExecutor()
+            let executor = owner.map { ($0.asUnownedSerialExecutor(), $0.asUnownedTaskExecutor()) }
             for work in batch {
                 switch work {
                 case .job(let job):
-                    // A job belongs to an actor, and that keeps the loop alive.
-                    if let executor { job.runSynchronously(on: executor) }
+                    // A job belongs to an actor or a task, and that keeps the loop alive.
+                    if let executor { job.runSynchronously(isolatedTo: executor.0, taskExecutor: executor.1) }
                 case .body(let body):
                     body()
                 }

@@ -69,8 +69,7 @@ struct MessageReader {
         case UInt8(ascii: "s"): return .string(string(&iterator))
         case UInt8(ascii: "o"): return .objectPath(ObjectPath(trusted: string(&iterator)))
         case UInt8(ascii: "g"): return .signature(Signature(trusted: string(&iterator)))
-        // libdbus gives a copy of the descriptor (-1 if it could not make one), which is ours to close.
-        case UInt8(ascii: "h"): return .unixFD(UnixFD(owning: basic(&iterator, -1)))
+        case UInt8(ascii: "h"): return .unixFD(try descriptor(&iterator))
         case UInt8(ascii: "a"): return try array(&iterator)
         case UInt8(ascii: "v"):
             var inner = DBusMessageIter()
@@ -90,6 +89,15 @@ struct MessageReader {
         var value = initial
         dbus_message_iter_get_basic(&iterator, &value)
         return value
+    }
+
+    /// libdbus gives a copy of the descriptor, which is ours to close.
+    private func descriptor(_ iterator: inout DBusMessageIter) throws(DBusError) -> UnixFD {
+        let number = basic(&iterator, Int32(-1))
+        guard number >= 0 else {
+            throw DBusError(.limitExceeded, "a file descriptor did not arrive: the process may have too many")
+        }
+        return UnixFD(owning: number)
     }
 
     private func string(_ iterator: inout DBusMessageIter) -> String {

@@ -53,7 +53,8 @@ enum MessageWriter {
         }
     }
 
-    private static func basic<T: BitwiseCopyable>(_ value: T, _ code: UInt8, _ iterator: inout DBusMessageIter) -> Bool {
+    private static func basic<T: BitwiseCopyable>(_ value: T, _ code: UInt8, _ iterator: inout DBusMessageIter) -> Bool
+    {
         var copy = value
         return dbus_message_iter_append_basic(&iterator, Int32(code), &copy) != 0
     }

@@ -14,6 +14,12 @@ final class OwnerRecord {
     init(name: String) {
         self.name = name
     }
+
+    /// The subscription holds the record, so the record has to let go of it.
+    func release() {
+        token = nil
+        handlers = []
+    }
 }
 
 extension ConnectionCore {
@@ -59,7 +65,7 @@ extension ConnectionCore {
         guard record.users == 0 else { return }
         if owners[record.name] === record { owners[record.name] = nil }
         record.token?.cancel()
-        record.handlers = []
+        record.release()
     }
 
     /// Follows a name for a handler, which is called with the present owner before the completion is.
@@ -117,6 +123,7 @@ extension ConnectionCore {
     private func fail(_ record: OwnerRecord, _ error: DBusError) {
         if owners[record.name] === record { owners[record.name] = nil }
         record.token?.cancel()
+        record.token = nil
         let waiting = record.waiting
         record.waiting = []
         for entry in waiting { entry(.failure(error)) }

@@ -28,7 +28,8 @@ public struct ObjectPath: Hashable, Sendable, Comparable, CustomStringConvertibl
     ///
     /// - Returns: nil if the element is empty or holds anything but letters, digits and `_`.
     public func appending(_ element: String) -> ObjectPath? {
-        ObjectPath(validating: self == .root ? "/\(element)" : "\(string)/\(element)")
+        guard !element.utf8.contains(UInt8(ascii: "/")) else { return nil }
+        return ObjectPath(validating: self == .root ? "/\(element)" : "\(string)/\(element)")
     }
 
     /// The path one element deeper, where each byte of the element other than a letter or digit becomes `_` and two

@@ -75,7 +75,7 @@ extension ConnectionCore {
 
     func cancelCall(id: UInt64) {
         guard let serial = pending.first(where: { $0.value.id == id })?.key else { return }
-        finish(serial, .failure(DBusError(.cancelled, "the call was cancelled")))
+        finish(serial, .failure(.callCancelled))
     }
 
     private func expire(_ serial: UInt32) {

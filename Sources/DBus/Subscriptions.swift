@@ -75,6 +75,7 @@ extension ConnectionCore {
         onEnd: (@Sendable () -> Void)? = nil,
         completion: @escaping @Sendable (Result<Void, DBusError>) -> Void
     ) -> MatchToken {
+        assert(loop.isCurrent)
         do throws(DBusError) {
             guard ended == nil else { throw ended ?? .connectionLost }
             guard subscriptions.count < Limits.matches else {
@@ -143,6 +144,7 @@ extension ConnectionCore {
         let all = subscriptions.all
         subscriptions = SubscriptionTable()
         busMatches = [:]
+        for record in owners.values { record.release() }
         owners = [:]
         for subscription in all where subscription.isActive {
             subscription.isActive = false

@@ -3,12 +3,6 @@
 public import BluetoothLE
 public import NearbyProtocol
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 extension NearbyHost {
     /// What a host serves, and how.
     public struct Configuration: Sendable {
@@ -33,7 +27,7 @@ extension NearbyHost {
             whenUnavailable: UnavailablePolicy = .wait
         ) {
             self.appId = appId
-            self.sessionId = sessionId ?? UUID().uuidString.lowercased()
+            self.sessionId = sessionId ?? RandomUUID.make()
             self.payload = payload
             self.name = name
             self.maximumHandoffs = maximumHandoffs
@@ -53,7 +47,7 @@ public struct JoinRequest: Sendable, Hashable {
 
     public init(client: PeerIdentifier, sessionId: String? = nil, payload: NearbyPayload? = nil) {
         self.client = client
-        self.sessionId = sessionId ?? UUID().uuidString.lowercased()
+        self.sessionId = sessionId
         self.payload = payload
     }
 }

@@ -12,6 +12,4 @@ enum Limits {
     static let admissions = 64
     /// Hosts whose names a client remembers for the app's list; the machine's own bound is not higher.
     static let candidates = 256
-    /// The deadline of a join that has none.
-    static let forever = Duration.seconds(10 * 365 * 24 * 3600)
 }

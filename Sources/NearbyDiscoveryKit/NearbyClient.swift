@@ -98,7 +98,7 @@ extension NearbyClient.Configuration {
             payload: payload?.object,
             minimumRSSI: minimumRSSI,
             selection: selection,
-            deadline: timeout ?? Limits.forever,
+            deadline: timeout,
             // BlueZ tells of changes, and the merged filters of other programs can make those few.
             reportsEveryAdvertisement: false
         )

@@ -20,15 +20,15 @@ package struct ClientConfiguration: Equatable, Sendable {
     /// The RSSI in dBm, -127 to 0, from which a device is near; nil: every device is.
     package var minimumRSSI: Int?
     package var selection: HostSelection
-    /// How long the whole search may take.
-    package var deadline: Duration
+    /// How long the whole search may take; nil: until it is cancelled.
+    package var deadline: Duration?
     /// Whether the radio reports every advertisement. Where it does not, the last reading holds until the device is
     /// gone.
     package var reportsEveryAdvertisement: Bool
 
     package init(
         appId: String, sessionId: String? = nil, payload: JSONObject? = nil, minimumRSSI: Int? = nil,
-        selection: HostSelection = .first, deadline: Duration = ProtocolLimits.clientDeadline,
+        selection: HostSelection = .first, deadline: Duration? = ProtocolLimits.clientDeadline,
         reportsEveryAdvertisement: Bool = true
     ) {
         self.appId = appId

@@ -45,7 +45,7 @@ package struct ClientMachine: Sendable {
 
     /// When `timerFired` is wanted next; nil: not at all.
     package var nextDeadline: Instant? {
-        guard let deadline, let latest else { return nil }
+        guard began != nil, let latest else { return nil }
         switch state {
         case .idle, .finished:
             return nil
@@ -60,7 +60,10 @@ package struct ClientMachine: Sendable {
     /// How many devices the machine remembers; bounded by `ProtocolLimits.devicesSeen`.
     package var footprint: Int { candidates.count }
 
-    private var deadline: Instant? { began.map { $0 + configuration.deadline } }
+    private var deadline: Instant? {
+        guard let began, let deadline = configuration.deadline else { return nil }
+        return began + deadline
+    }
 
     /// Starts the search; its deadline counts from here.
     package mutating func started(at now: Instant) -> [ClientAction] {

@@ -88,7 +88,8 @@ private struct Fields {
         case .fraction: throw malformed("protocolVersion must be an integer.")
         case .integer, .tooLarge:
             throw EnvelopeError(
-                code: .unsupportedVersion, message: "Only protocol version \(ProtocolLimits.protocolVersion) is spoken here.",
+                code: .unsupportedVersion,
+                message: "Only protocol version \(ProtocolLimits.protocolVersion) is spoken here.",
                 appId: readableAppId)
         }
     }

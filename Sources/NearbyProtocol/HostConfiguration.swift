@@ -50,12 +50,16 @@ package struct HostConfiguration: Equatable, Sendable {
             warnings.append(.valueIsNotAString(key: key))
         }
         let size = Envelope.handoff(appId: appId, sessionId: sessionId, payload: payload ?? [:]).encoded().count
-        guard size <= ProtocolLimits.envelopeBytes else { throw .tooLarge(size: size, limit: ProtocolLimits.envelopeBytes) }
+        guard size <= ProtocolLimits.envelopeBytes else {
+            throw .tooLarge(size: size, limit: ProtocolLimits.envelopeBytes)
+        }
         if size > ProtocolLimits.comfortableEnvelopeBytes {
             let header =
-                mayUseMultipleNotificationPDU ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
+                mayUseMultipleNotificationPDU
+                ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
             warnings.append(
-                .longEnvelope(bytes: size, comfortable: ProtocolLimits.comfortableEnvelopeBytes, needsMTU: size + header))
+                .longEnvelope(
+                    bytes: size, comfortable: ProtocolLimits.comfortableEnvelopeBytes, needsMTU: size + header))
         }
         return warnings
     }

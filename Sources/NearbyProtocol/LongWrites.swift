@@ -18,7 +18,8 @@ struct LongWrites: Sendable {
 
     /// Whether a value is to be kept for its rest rather than judged now.
     static func isPart(_ bytes: [UInt8]) -> Bool {
-        bytes.count >= ProtocolLimits.longWritePartBytes && bytes.count < ProtocolLimits.envelopeBytes && Envelope.isPrefix(bytes)
+        bytes.count >= ProtocolLimits.longWritePartBytes && bytes.count < ProtocolLimits.envelopeBytes
+            && Envelope.isPrefix(bytes)
     }
 
     mutating func keep(_ bytes: [UInt8], from peer: PeerID, at now: Instant) {

@@ -18,7 +18,8 @@ public struct NotificationBudget: Equatable, Sendable {
     /// The largest notification, in bytes: `min(MTU - 5, 512)`, or `min(MTU - 3, 512)` without multiple notifications.
     public var bytes: Int {
         let header =
-            mayUseMultipleNotificationPDU ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
+            mayUseMultipleNotificationPDU
+            ? ProtocolLimits.multipleNotificationHeader : ProtocolLimits.notificationHeader
         return min(mtu - header, ProtocolLimits.envelopeBytes)
     }
 

@@ -14,7 +14,8 @@ import Darwin
 /// which every thread sleeps, with the same count of context switches, have a moment between them at which nothing ran
 /// and nothing was about to. That holds however slow the machine is, and for all clocks of the process at once. Where
 /// there is no such file, or something else in the process never rests, a clock has to do with a period in which
-/// nobody called it: of the processor's time in the latter case, for a process that gets none makes no progress.
+/// nobody called it: of the processor's time in the latter case, for a process that gets none makes no progress, and
+/// some turns of the executor's queue, for it may be a long one.
 ///
 /// One thread does the looking; it sleeps while nobody waits.
 ///
@@ -29,7 +30,18 @@ final class Quiescence: @unchecked Sendable {
         /// On the meter, when `count` was last seen to change.
         var since: Duration
         let continuation: CheckedContinuation<Void, Never>
+        let id: UInt64
+        var probe = Probe.none
     }
+
+    private enum Probe {
+        case none
+        case underWay
+        case done
+    }
+
+    /// How often the executor's queue has to come round while nobody calls the clock.
+    private static let turns = 200
 
     /// What the period without calls is measured with.
     private static var meter: Duration {
@@ -50,6 +62,7 @@ final class Quiescence: @unchecked Sendable {
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var waiters: [Waiter] = []
     private var isStarted = false
+    private var lastID: UInt64 = 0
 
     private init() {
         // Never freed: there is one, for the life of the process.
@@ -65,10 +78,11 @@ final class Quiescence: @unchecked Sendable {
     func wait(_ activity: Activity, quiet: Duration) async {
         await withCheckedContinuation { continuation in
             pthread_mutex_lock(mutex)
+            lastID += 1
             waiters.append(
                 Waiter(
                     activity: activity, quiet: quiet, count: activity.count, since: Self.meter,
-                    continuation: continuation)
+                    continuation: continuation, id: lastID)
             )
             if !isStarted { isStarted = start() }
             pthread_cond_signal(condition)
@@ -123,6 +137,19 @@ final class Quiescence: @unchecked Sendable {
         }
     }
 
+    private func probe(_ id: UInt64) {
+        Task.detached {
+            for _ in 0..<Self.turns { await Task.yield() }
+            self.finishProbe(id)
+        }
+    }
+
+    private func finishProbe(_ id: UInt64) {
+        pthread_mutex_lock(mutex)
+        if let index = waiters.firstIndex(where: { $0.id == id }) { waiters[index].probe = .done }
+        pthread_mutex_unlock(mutex)
+    }
+
     private func release(first number: Int, isAtRest: Bool) -> [CheckedContinuation<Void, Never>] {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -133,10 +160,22 @@ final class Quiescence: @unchecked Sendable {
             var waiter = waiter
             let count = waiter.activity.count
             if count != waiter.count {
-                waiter.count = count
-                waiter.since = now
+                // A probe under way no longer counts, and cannot be told from the next: the waiter gets a new name.
+                lastID += 1
+                waiter = Waiter(
+                    activity: waiter.activity,
+                    quiet: waiter.quiet,
+                    count: count,
+                    since: now,
+                    continuation: waiter.continuation,
+                    id: lastID
+                )
             }
-            if isAtRest && index < number || now - waiter.since >= waiter.quiet {
+            if waiter.probe == .none, now - waiter.since >= waiter.quiet {
+                waiter.probe = .underWay
+                probe(waiter.id)
+            }
+            if isAtRest && index < number || waiter.probe == .done {
                 released.append(waiter.continuation)
             } else {
                 kept.append(waiter)

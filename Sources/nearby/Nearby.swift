@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
+
 @main
 struct Nearby {
-    static func main() {}
+    static func main() {
+        exit(Program.run(ProcessArguments.words).rawValue)
+    }
 }

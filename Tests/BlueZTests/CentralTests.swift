@@ -6,250 +6,256 @@ import Testing
 
 @testable import BlueZ
 
-@Suite(.timeLimit(.minutes(1))) struct ScanTests {
-    private static let service: BluetoothUUID = 0x180A
+extension OnABus {
+    @Suite(.timeLimit(.minutes(1))) struct ScanTests {
+        private static let service: BluetoothUUID = 0x180A
 
-    /// Rules 17, 18: the filter comes first, an RSSI always; what bluetoothd remembers is not seen.
-    @Test func reportsWhatIsHeardAndNotWhatIsCached() async throws {
-        let fake = try await FakeBlueZ()
-        let cached = try await fake.addDevice(1, ["UUIDs": .strings([Self.service.longDescription])])
-        let radio = fake.radio()
-        let scan = try await radio.scan(for: ScanFilter(services: [Self.service], minimumRSSI: -60))
-        #expect(fake.calls == ["SetDiscoveryFilter", "StartDiscovery"])
-        let filter = await fake.called("SetDiscoveryFilter").arguments[0].asDictionary
-        #expect(filter?["RSSI"] == .int16(-60))
-        // Another client's device, one too far away, and then one that fits, piece by piece.
-        try await fake.addDevice(2, ["RSSI": .int16(-40)])
-        try await fake.addDevice(3, ["RSSI": .int16(-70), "UUIDs": .strings([Self.service.longDescription])])
-        try await fake.set(cached, "org.bluez.Device1", ["RSSI": .int16(-50)])
-        var events = scan.events.makeAsyncIterator()
-        guard case .discovered(let discovery)? = await events.next() else { throw Unexpected() }
-        #expect(discovery.peer.rawValue == cached.string)
-        #expect(discovery.rssi == -50)
-        #expect(discovery.address?.kind == .random)
-        await fake.remove(cached)
-        #expect(await events.next() == .gone(discovery.peer))
-        await scan.stop()
-        #expect(fake.calls.last == "StopDiscovery")
-        #expect(await events.next() == nil)
-    }
+        /// Rules 17, 18: the filter comes first, an RSSI always; what bluetoothd remembers is not seen.
+        @Test func reportsWhatIsHeardAndNotWhatIsCached() async throws {
+            let fake = try await FakeBlueZ()
+            let cached = try await fake.addDevice(1, ["UUIDs": .strings([Self.service.longDescription])])
+            let radio = fake.radio()
+            let scan = try await radio.scan(for: ScanFilter(services: [Self.service], minimumRSSI: -60))
+            #expect(fake.calls == ["SetDiscoveryFilter", "StartDiscovery"])
+            let filter = await fake.called("SetDiscoveryFilter").arguments[0].asDictionary
+            #expect(filter?["RSSI"] == .int16(-60))
+            // Another client's device, one too far away, and then one that fits, piece by piece.
+            try await fake.addDevice(2, ["RSSI": .int16(-40)])
+            try await fake.addDevice(3, ["RSSI": .int16(-70), "UUIDs": .strings([Self.service.longDescription])])
+            try await fake.set(cached, "org.bluez.Device1", ["RSSI": .int16(-50)])
+            var events = scan.events.makeAsyncIterator()
+            guard case .discovered(let discovery)? = await events.next() else { throw Unexpected() }
+            #expect(discovery.peer.rawValue == cached.string)
+            #expect(discovery.rssi == -50)
+            #expect(discovery.address?.kind == .random)
+            await fake.remove(cached)
+            #expect(await events.next() == .gone(discovery.peer))
+            await scan.stop()
+            #expect(fake.calls.last == "StopDiscovery")
+            #expect(await events.next() == nil)
+        }
 
-    /// Rule 17: several scans of a process are one session with a merged filter.
-    @Test func scansShareOneSession() async throws {
-        let fake = try await FakeBlueZ()
-        let radio = fake.radio()
-        let one = try await radio.scan(for: ScanFilter(services: [0x180A], minimumRSSI: -60))
-        let two = try await radio.scan(for: ScanFilter(services: [0x180F], minimumRSSI: -70))
-        #expect(fake.calls == ["SetDiscoveryFilter", "StartDiscovery", "SetDiscoveryFilter"])
-        await one.stop()
-        await two.stop()
-        #expect(fake.calls.suffix(2) == ["SetDiscoveryFilter", "StopDiscovery"])
-    }
+        /// Rule 17: several scans of a process are one session with a merged filter.
+        @Test func scansShareOneSession() async throws {
+            let fake = try await FakeBlueZ()
+            let radio = fake.radio()
+            let one = try await radio.scan(for: ScanFilter(services: [0x180A], minimumRSSI: -60))
+            let two = try await radio.scan(for: ScanFilter(services: [0x180F], minimumRSSI: -70))
+            #expect(fake.calls == ["SetDiscoveryFilter", "StartDiscovery", "SetDiscoveryFilter"])
+            await one.stop()
+            await two.stop()
+            #expect(fake.calls.suffix(2) == ["SetDiscoveryFilter", "StopDiscovery"])
+        }
 
-    @Test func inProgressIsAScanLikeAnyOther() async throws {
-        let fake = try await FakeBlueZ()
-        fake.fail("StartDiscovery", "org.bluez.Error.InProgress")
-        let scan = try await fake.radio().scan(for: ScanFilter())
-        try await fake.addDevice(1, ["RSSI": .int16(-40)])
-        var events = scan.events.makeAsyncIterator()
-        guard case .discovered? = await events.next() else { throw Unexpected() }
-        await scan.stop()
-    }
+        @Test func inProgressIsAScanLikeAnyOther() async throws {
+            let fake = try await FakeBlueZ()
+            fake.fail("StartDiscovery", "org.bluez.Error.InProgress")
+            let scan = try await fake.radio().scan(for: ScanFilter())
+            try await fake.addDevice(1, ["RSSI": .int16(-40)])
+            var events = scan.events.makeAsyncIterator()
+            guard case .discovered? = await events.next() else { throw Unexpected() }
+            await scan.stop()
+        }
 
-    @Test func aFailureToStartIsTheCallersError() async throws {
-        let fake = try await FakeBlueZ()
-        fake.fail("StartDiscovery", "org.bluez.Error.NotReady")
-        let error = await #expect(throws: BluetoothError.self) { try await fake.radio().scan(for: ScanFilter()) }
-        #expect(error?.code == .poweredOff)
-    }
+        @Test func aFailureToStartIsTheCallersError() async throws {
+            let fake = try await FakeBlueZ()
+            fake.fail("StartDiscovery", "org.bluez.Error.NotReady")
+            let error = await #expect(throws: BluetoothError.self) { try await fake.radio().scan(for: ScanFilter()) }
+            #expect(error?.code == .poweredOff)
+        }
 
-    @Test func aScanThatIsLetGoOfStops() async throws {
-        let fake = try await FakeBlueZ()
-        let radio = fake.radio()
-        do { _ = try await radio.scan(for: ScanFilter()) }
-        await fake.called("StopDiscovery")
-    }
+        @Test func aScanThatIsLetGoOfStops() async throws {
+            let fake = try await FakeBlueZ()
+            let radio = fake.radio()
+            do { _ = try await radio.scan(for: ScanFilter()) }
+            await fake.called("StopDiscovery")
+        }
 
-    /// Rule 26, and issue 2's faults: powered off and on.
-    @Test func goesOnWhenTheAdapterIsBack() async throws {
-        let fake = try await FakeBlueZ()
-        let scan = try await fake.radio().scan(for: ScanFilter())
-        var events = scan.events.makeAsyncIterator()
-        try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
-        guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
-        #expect(reason.code == .poweredOff)
-        try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
-        #expect(await events.next() == .resumed)
-        await fake.called("StartDiscovery", times: 2)
-        await scan.stop()
-    }
+        /// Rule 26, and issue 2's faults: powered off and on.
+        @Test func goesOnWhenTheAdapterIsBack() async throws {
+            let fake = try await FakeBlueZ()
+            let scan = try await fake.radio().scan(for: ScanFilter())
+            var events = scan.events.makeAsyncIterator()
+            try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
+            guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .poweredOff)
+            try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
+            #expect(await events.next() == .resumed)
+            await fake.called("StartDiscovery", times: 2)
+            await scan.stop()
+        }
 
-    /// Rule 25.
-    @Test func goesOnWhenBluetoothdIsBack() async throws {
-        let fake = try await FakeBlueZ()
-        let scan = try await fake.radio().scan(for: ScanFilter())
-        var events = scan.events.makeAsyncIterator()
-        await fake.crash()
-        guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
-        #expect(reason.code == .resetting)
-        try await fake.start()
-        #expect(await events.next() == .resumed)
-        await fake.called("StartDiscovery", times: 2)
-        await scan.stop()
-    }
+        /// Rule 25.
+        @Test func goesOnWhenBluetoothdIsBack() async throws {
+            let fake = try await FakeBlueZ()
+            let scan = try await fake.radio().scan(for: ScanFilter())
+            var events = scan.events.makeAsyncIterator()
+            await fake.crash()
+            guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .resetting)
+            try await fake.start()
+            #expect(await events.next() == .resumed)
+            await fake.called("StartDiscovery", times: 2)
+            await scan.stop()
+        }
 
-    /// Rule 25: the bus itself.
-    @Test func goesOnWhenTheBusIsBack() async throws {
-        let fake = try await FakeBlueZ()
-        let scan = try await fake.radio().scan(for: ScanFilter())
-        var events = scan.events.makeAsyncIterator()
-        fake.bus.stop()
-        guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
-        #expect(reason.code == .resetting)
-        await fake.crash()
-        try fake.bus.restart()
-        try await fake.start()
-        #expect(await events.next() == .resumed)
-        await fake.called("StartDiscovery", times: 2)
-        await scan.stop()
+        /// Rule 25: the bus itself.
+        @Test func goesOnWhenTheBusIsBack() async throws {
+            let fake = try await FakeBlueZ()
+            let scan = try await fake.radio().scan(for: ScanFilter())
+            var events = scan.events.makeAsyncIterator()
+            fake.bus.stop()
+            guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .resetting)
+            await fake.crash()
+            try fake.bus.restart()
+            try await fake.start()
+            #expect(await events.next() == .resumed)
+            await fake.called("StartDiscovery", times: 2)
+            await scan.stop()
+        }
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectTests {
-    private static func connecting(_ fake: FakeBlueZ, _ device: ObjectPath) {
-        fake.on("Connect") { call in
-            try? await fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
-            call.reply()
+extension OnABus {
+    @Suite(.timeLimit(.minutes(1))) struct ConnectTests {
+        private static func connecting(_ fake: FakeBlueZ, _ device: ObjectPath) {
+            fake.on("Connect") { call in
+                try? await fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
+                call.reply()
+            }
+            fake.on("Disconnect") { call in
+                try? await fake.set(
+                    device, "org.bluez.Device1", ["Connected": .bool(false), "ServicesResolved": .bool(false)])
+                call.reply()
+            }
         }
-        fake.on("Disconnect") { call in
-            try? await fake.set(
-                device, "org.bluez.Device1", ["Connected": .bool(false), "ServicesResolved": .bool(false)])
-            call.reply()
+
+        static func link(_ fake: FakeBlueZ, _ radio: BlueZRadio, _ device: ObjectPath) async throws
+            -> any PeripheralConnection
+        {
+            connecting(fake, device)
+            return try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
         }
-    }
 
-    static func link(_ fake: FakeBlueZ, _ radio: BlueZRadio, _ device: ObjectPath) async throws
-        -> any PeripheralConnection
-    {
-        connecting(fake, device)
-        return try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-    }
+        @Test func connectsAndDisconnects() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let link = try await Self.link(fake, fake.radio(), device)
+            await link.disconnect()
+            await link.disconnect()
+            #expect(await link.disconnection() == .local)
+            #expect(fake.calls == ["Connect", "Disconnect"])
+        }
 
-    @Test func connectsAndDisconnects() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let link = try await Self.link(fake, fake.radio(), device)
-        await link.disconnect()
-        await link.disconnect()
-        #expect(await link.disconnection() == .local)
-        #expect(fake.calls == ["Connect", "Disconnect"])
-    }
-
-    /// Rule 19: a temporary device has vanished.
-    @Test func anUnknownDeviceIsNotFound() async throws {
-        let fake = try await FakeBlueZ()
-        let radio = fake.radio()
-        for peer in ["/org/bluez/hci0/dev_9", "not a path"] {
+        /// Rule 19: a temporary device has vanished.
+        @Test func anUnknownDeviceIsNotFound() async throws {
+            let fake = try await FakeBlueZ()
+            let radio = fake.radio()
+            for peer in ["/org/bluez/hci0/dev_9", "not a path"] {
+                let error = await #expect(throws: BluetoothError.self) {
+                    try await radio.connect(to: PeerIdentifier(peer), timeout: .seconds(1))
+                }
+                #expect(error?.code == .peerNotFound)
+            }
+            try await fake.addDevice(1)
+            fake.fail("Connect", ErrorName.unknownObject)
             let error = await #expect(throws: BluetoothError.self) {
-                try await radio.connect(to: PeerIdentifier(peer), timeout: .seconds(1))
+                try await radio.connect(to: PeerIdentifier(FakeBlueZ.device(1).string), timeout: .seconds(1))
             }
             #expect(error?.code == .peerNotFound)
         }
-        try await fake.addDevice(1)
-        fake.fail("Connect", ErrorName.unknownObject)
-        let error = await #expect(throws: BluetoothError.self) {
-            try await radio.connect(to: PeerIdentifier(FakeBlueZ.device(1).string), timeout: .seconds(1))
-        }
-        #expect(error?.code == .peerNotFound)
-    }
 
-    /// Rule 20: the deadline is ours, and Disconnect calls the attempt off.
-    @Test func theDeadlineCallsTheAttemptOff() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let held = Held()
-        fake.on("Connect") { held.keep($0) }
-        let error = await #expect(throws: BluetoothError.self) {
-            try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .milliseconds(20))
-        }
-        #expect(error?.code == .timedOut)
-        #expect(fake.calls == ["Connect", "Disconnect"])
-    }
-
-    @Test func cancellingCallsTheAttemptOff() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let held = Held()
-        fake.on("Connect") { held.keep($0) }
-        let radio = fake.radio()
-        let task = Task {
-            await #expect(throws: BluetoothError.self) {
-                try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(30))
+        /// Rule 20: the deadline is ours, and Disconnect calls the attempt off.
+        @Test func theDeadlineCallsTheAttemptOff() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let held = Held()
+            fake.on("Connect") { held.keep($0) }
+            let error = await #expect(throws: BluetoothError.self) {
+                try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .milliseconds(20))
             }
+            #expect(error?.code == .timedOut)
+            #expect(fake.calls == ["Connect", "Disconnect"])
         }
-        await fake.called("Connect")
-        task.cancel()
-        #expect(await task.value?.code == .cancelled)
-        #expect(fake.calls == ["Connect", "Disconnect"])
-    }
 
-    /// Rule 20: one branch of bluetoothd answers success without a link.
-    @Test func successWithoutALinkIsAFailure() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let error = await #expect(throws: BluetoothError.self) {
-            try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+        @Test func cancellingCallsTheAttemptOff() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let held = Held()
+            fake.on("Connect") { held.keep($0) }
+            let radio = fake.radio()
+            let task = Task {
+                await #expect(throws: BluetoothError.self) {
+                    try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(30))
+                }
+            }
+            await fake.called("Connect")
+            task.cancel()
+            #expect(await task.value?.code == .cancelled)
+            #expect(fake.calls == ["Connect", "Disconnect"])
         }
-        #expect(error?.code == .connectionFailed)
-    }
 
-    /// Rule 20: never Connect what is connected.
-    @Test func usesALinkThatIsThere() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1, ["Connected": .bool(true)])
-        let radio = fake.radio()
-        let link = try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-        #expect(fake.calls.isEmpty)
-        let error = await #expect(throws: BluetoothError.self) {
-            try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+        /// Rule 20: one branch of bluetoothd answers success without a link.
+        @Test func successWithoutALinkIsAFailure() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let error = await #expect(throws: BluetoothError.self) {
+                try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+            }
+            #expect(error?.code == .connectionFailed)
         }
-        #expect(error?.code == .busy)
-        await link.disconnect()
-        #expect(fake.calls == ["Disconnect"])
-    }
 
-    /// Rule 23.
-    @Test func aLinkThatIsLetGoOfIsTakenDown() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        do { _ = try await Self.link(fake, fake.radio(), device) }
-        await fake.called("Disconnect")
-    }
-
-    @Test(arguments: [
-        ("org.bluez.Reason.Remote", DisconnectReason.remote), ("org.bluez.Reason.Timeout", .timeout), (nil, .unknown),
-    ] as [(String?, DisconnectReason)])
-    func saysWhyTheLinkWentDown(signal: String?, reason: DisconnectReason) async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let link = try await Self.link(fake, fake.radio(), device)
-        if let signal {
-            try await fake.signal(device, "org.bluez.Device1", "Disconnected", [.string(signal), .string("")])
+        /// Rule 20: never Connect what is connected.
+        @Test func usesALinkThatIsThere() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1, ["Connected": .bool(true)])
+            let radio = fake.radio()
+            let link = try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+            #expect(fake.calls.isEmpty)
+            let error = await #expect(throws: BluetoothError.self) {
+                try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+            }
+            #expect(error?.code == .busy)
+            await link.disconnect()
+            #expect(fake.calls == ["Disconnect"])
         }
-        try await fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
-        #expect(await link.disconnection() == reason)
-        let error = await #expect(throws: BluetoothError.self) { try await link.discoverServices() }
-        #expect(error?.code == .disconnected)
-    }
 
-    @Test func aLinkEndsWithBluetoothd() async throws {
-        let fake = try await FakeBlueZ()
-        let device = try await fake.addDevice(1)
-        let link = try await Self.link(fake, fake.radio(), device)
-        let services = Task { await #expect(throws: BluetoothError.self) { try await link.discoverServices() } }
-        await fake.crash()
-        #expect(await link.disconnection() == .adapterLost)
-        #expect(await services.value?.code == .resetting)
+        /// Rule 23.
+        @Test func aLinkThatIsLetGoOfIsTakenDown() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            do { _ = try await Self.link(fake, fake.radio(), device) }
+            await fake.called("Disconnect")
+        }
+
+        @Test(
+            arguments: [
+                ("org.bluez.Reason.Remote", DisconnectReason.remote), ("org.bluez.Reason.Timeout", .timeout),
+                (nil, .unknown),
+            ] as [(String?, DisconnectReason)])
+        func saysWhyTheLinkWentDown(signal: String?, reason: DisconnectReason) async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let link = try await Self.link(fake, fake.radio(), device)
+            if let signal {
+                try await fake.signal(device, "org.bluez.Device1", "Disconnected", [.string(signal), .string("")])
+            }
+            try await fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
+            #expect(await link.disconnection() == reason)
+            let error = await #expect(throws: BluetoothError.self) { try await link.discoverServices() }
+            #expect(error?.code == .disconnected)
+        }
+
+        @Test func aLinkEndsWithBluetoothd() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            let link = try await Self.link(fake, fake.radio(), device)
+            let services = Task { await #expect(throws: BluetoothError.self) { try await link.discoverServices() } }
+            await fake.crash()
+            #expect(await link.disconnection() == .adapterLost)
+            #expect(await services.value?.code == .resetting)
+        }
     }
 }
 

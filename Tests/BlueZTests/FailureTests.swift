@@ -68,16 +68,17 @@ import Testing
     }
 
     /// src/gatt-database.c, dbus_error_to_att_ecode.
-    @Test(arguments: [
-        (ATTError.application, "org.bluez.Error.Failed", "0x80"),
-        (ATTError(rawValue: 0x9F), "org.bluez.Error.Failed", "0x9f"),
-        (.invalidOffset, "org.bluez.Error.InvalidOffset", nil),
-        (.invalidAttributeValueLength, "org.bluez.Error.InvalidValueLength", nil),
-        (.insufficientAuthorization, "org.bluez.Error.NotAuthorized", nil),
-        (.requestNotSupported, "org.bluez.Error.NotSupported", nil),
-        (.writeNotPermitted, "org.bluez.Error.NotPermitted", nil),
-        (.insufficientResources, "org.bluez.Error.UnlikelyError", nil),
-    ] as [(ATTError, String, String?)])
+    @Test(
+        arguments: [
+            (ATTError.application, "org.bluez.Error.Failed", "0x80"),
+            (ATTError(rawValue: 0x9F), "org.bluez.Error.Failed", "0x9f"),
+            (.invalidOffset, "org.bluez.Error.InvalidOffset", nil),
+            (.invalidAttributeValueLength, "org.bluez.Error.InvalidValueLength", nil),
+            (.insufficientAuthorization, "org.bluez.Error.NotAuthorized", nil),
+            (.requestNotSupported, "org.bluez.Error.NotSupported", nil),
+            (.writeNotPermitted, "org.bluez.Error.NotPermitted", nil),
+            (.insufficientResources, "org.bluez.Error.UnlikelyError", nil),
+        ] as [(ATTError, String, String?)])
     func ourATTErrorIsNamedSoThatBluetoothdUnderstands(att: ATTError, name: String, text: String?) {
         let error = BlueZFailure.answer(for: att)
         #expect(error.name == name)

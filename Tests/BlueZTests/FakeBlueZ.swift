@@ -2,8 +2,12 @@
 
 import BluetoothLE
 import DBus
+import Testing
 
 @testable import BlueZ
+
+/// The suites that need a bus, one test at a time: each starts a bus daemon, and machines with two cores are slow then.
+@Suite(.serialized) enum OnABus {}
 
 /// A bluetoothd of strings: objects that a test puts there, and answers that it scripts. It owns `org.bluez` on a bus of
 /// its own and writes down every call.
@@ -61,7 +65,8 @@ final class FakeBlueZ: Sendable {
         await state.connection?.unexport(path)
     }
 
-    func set(_ path: ObjectPath, _ interface: String, _ values: [String: DBusValue], invalidated: [String] = []) async
+    func set(_ path: ObjectPath, _ interface: String, _ values: [String: DBusValue], invalidated: [String] = [])
+        async
         throws
     {
         state.object(path)?.set(interface, values, invalidated)

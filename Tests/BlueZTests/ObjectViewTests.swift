@@ -142,9 +142,11 @@ import Testing
             ]),
     ]
 
-    @Test(arguments: [
-        (nil, "hci2"), ("hci0", "hci0"), ("00:00:00:00:00:03", "hci2"), ("00:00:00:00:00:01", "hci0"), ("hci9", nil),
-    ] as [(String?, String?)])
+    @Test(
+        arguments: [
+            (nil, "hci2"), ("hci0", "hci0"), ("00:00:00:00:00:03", "hci2"), ("00:00:00:00:00:01", "hci0"),
+            ("hci9", nil),
+        ] as [(String?, String?)])
     func byNameByAddressElseTheFirstPoweredOneWithLE(wanted: String?, name: String?) {
         #expect(AdapterChoice(wanted: wanted).pick(from: Self.adapters, current: nil)?.name == name)
     }

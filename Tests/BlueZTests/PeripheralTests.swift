@@ -9,7 +9,9 @@ import Testing
 /// A session at a fake bluetoothd that does what the real one does during registration.
 struct HostBench {
     static let id = LocalCharacteristicID(service: 0, characteristic: 0)
-    static let services = [LocalService(0x180A, characteristics: [LocalCharacteristic(0x2A29, [.read, .write, .notify])])]
+    static let services = [
+        LocalService(0x180A, characteristics: [LocalCharacteristic(0x2A29, [.read, .write, .notify])])
+    ]
     static let request = AdvertisementRequest(localName: "host", serviceUUIDs: [0x180A])
 
     let fake: FakeBlueZ
@@ -63,274 +65,276 @@ struct HostBench {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct PeripheralTests {
-    private static func peer(_ number: Int) -> PeerIdentifier { PeerIdentifier(FakeBlueZ.device(number).string) }
+extension OnABus {
+    @Suite(.timeLimit(.minutes(1))) struct PeripheralTests {
+        private static func peer(_ number: Int) -> PeerIdentifier { PeerIdentifier(FakeBlueZ.device(number).string) }
 
-    @Test func servesAfterBluetoothdHasReadEverything() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        #expect(await events.next() == .serving(advertising: true, degraded: nil))
-        #expect(bench.fake.calls == ["RegisterApplication", "RegisterAdvertisement"])
-        await bench.session.stop()
-        await bench.session.stop()
-        #expect(Set(bench.fake.calls.suffix(2)) == ["UnregisterApplication", "UnregisterAdvertisement"])
-        #expect(await events.next() == nil)
-    }
-
-    /// Rules 2, 3, 9: what the characteristic shows.
-    @Test func theCharacteristicShowsNotifyAcquiredAndNeitherWriteAcquiredNorAValue() async throws {
-        let bench = try await HostBench()
-        _ = try await bench.call("StartNotify")
-        try await bench.session.notify([1], on: HostBench.id, to: nil)
-        let all = try await bench.fake.call(
-            bench.client, bench.path, "org.freedesktop.DBus.Properties", "GetAll",
-            [.string("org.bluez.GattCharacteristic1")])
-        let names = try #require(all.first?.asDictionary?.keys)
-        #expect(Set(names) == ["UUID", "Service", "Flags", "NotifyAcquired"])
-        await bench.session.stop()
-    }
-
-    /// Rules 2, 5, 7.
-    @Test func aRequestHasItsDeviceItsMTUAndItsAnswer() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        async let answer = bench.call("ReadValue", [HostBench.options(1, offset: 3)])
-        #expect(await events.next() == .connected(Self.peer(1)))
-        guard case .read(let read)? = await events.next() else { throw Unexpected() }
-        #expect(read.central == Self.peer(1))
-        #expect(read.offset == 3)
-        #expect(read.attMTU == 185)
-        await bench.session.respond(to: read.id, with: .value([1, 2]))
-        await bench.session.respond(to: read.id, with: .refuse(.unlikelyError))
-        #expect(try await answer == [.bytes([1, 2])])
-
-        let refused = Task {
-            await #expect(throws: DBusError(name: "org.bluez.Error.Failed", message: "0x80")) {
-                try await bench.call("WriteValue", [.bytes([9]), HostBench.options(1)])
-            }
-        }
-        guard case .write(let write)? = await events.next() else { throw Unexpected() }
-        #expect(write.value == [9])
-        await bench.session.respond(to: write.id, with: .refuse(.application))
-        _ = await refused.value
-        await bench.session.stop()
-    }
-
-    /// Rule 2.
-    @Test func acquireNotifySaysWhoSubscribes() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        let error = await #expect(throws: DBusError.self) {
-            try await bench.call("AcquireNotify", [HostBench.options(1)])
-        }
-        #expect(error?.name == "org.bluez.Error.NotSupported")
-        _ = try await bench.call("StartNotify")
-        #expect(await events.next() == .connected(Self.peer(1)))
-        #expect(await events.next() == .subscribed(HostBench.id, central: Self.peer(1), attMTU: 185))
-        _ = try await bench.call("StopNotify")
-        #expect(await events.next() == .unsubscribed(HostBench.id, central: nil))
-        _ = try await bench.call("StartNotify")
-        #expect(await events.next() == .subscribed(HostBench.id, central: nil, attMTU: nil))
-        await bench.session.stop()
-    }
-
-    /// Rule 9.
-    @Test func eachNotificationIsOneChange() async throws {
-        let bench = try await HostBench()
-        _ = try await bench.call("StartNotify")
-        let connection = try #require(bench.fake.state.connection)
-        let changes = try await connection.signals(.propertiesChanged(sender: bench.client, path: bench.path))
-        for value: [UInt8] in [[1], [1], [2]] { try await bench.session.notify(value, on: HostBench.id, to: nil) }
-        var iterator = changes.makeAsyncIterator()
-        for value: [UInt8] in [[1], [1], [2]] {
-            let body = await iterator.next()?.body
-            #expect(body?[1].asDictionary == ["Value": .bytes(value)])
-            #expect(body?[2].asStrings == [])
-        }
-        await bench.session.stop()
-    }
-
-    @Test func aNotificationForNobodyIsRefused() async throws {
-        let bench = try await HostBench()
-        let nobody = await #expect(throws: BluetoothError.self) {
-            try await bench.session.notify([1], on: HostBench.id, to: nil)
-        }
-        #expect(nobody?.code == .notConnected)
-        _ = try await bench.call("StartNotify")
-        // Rule 1: it would reach the others.
-        let gone = await #expect(throws: BluetoothError.self) {
-            try await bench.session.notify([1], on: HostBench.id, to: Self.peer(5))
-        }
-        #expect(gone?.code == .notConnected)
-        await bench.session.stop()
-    }
-
-    @Test func centralsComeAndGoWithConnected() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        let device = try await bench.fake.addDevice(1, ["Connected": .bool(true)])
-        #expect(await events.next() == .connected(Self.peer(1)))
-        try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
-        #expect(await events.next() == .disconnected(Self.peer(1)))
-        await bench.session.stop()
-    }
-
-    /// Rule 14: many controllers stop advertising while a central is connected.
-    @Test func advertisesAgainAfterACentralCameAndUnregistersFirst() async throws {
-        let bench = try await HostBench()
-        try await bench.fake.addDevice(1, ["Connected": .bool(true)])
-        await bench.fake.called("RegisterAdvertisement", times: 2)
-        #expect(bench.fake.calls.suffix(2) == ["UnregisterAdvertisement", "RegisterAdvertisement"])
-        await bench.session.stop()
-    }
-
-    /// Rule 14, lab.md: after a power cycle ActiveInstances is 1 and nothing is advertised.
-    @Test func registersEverythingAgainAfterAPowerCycle() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        try await bench.fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
-        guard case .interrupted(let reason)? = await events.next() else { throw Unexpected() }
-        #expect(reason.code == .poweredOff)
-        try await bench.fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
-        #expect(await events.next() == .serving(advertising: true, degraded: nil))
-        await bench.session.stop()
-    }
-
-    /// Rule 25.
-    @Test func registersEverythingAgainWhenBluetoothdIsBack() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        await bench.fake.crash()
-        guard case .interrupted(let reason)? = await events.next() else { throw Unexpected() }
-        #expect(reason.code == .resetting)
-        try await bench.fake.start()
-        #expect(await events.next() == .serving(advertising: true, degraded: nil))
-        await bench.session.stop()
-    }
-
-    /// Rule 25: the bus itself; everything is exported anew.
-    @Test func registersEverythingAgainWhenTheBusIsBack() async throws {
-        let bench = try await HostBench()
-        var events = bench.session.events.makeAsyncIterator()
-        _ = await events.next()
-        bench.fake.bus.stop()
-        guard case .interrupted? = await events.next() else { throw Unexpected() }
-        await bench.fake.crash()
-        try bench.fake.bus.restart()
-        try await bench.fake.start()
-        #expect(await events.next() == .serving(advertising: true, degraded: nil))
-        await bench.session.stop()
-    }
-
-    /// Rule 14.
-    @Test func registersAgainOnRelease() async throws {
-        let bench = try await HostBench()
-        let path = try #require(await bench.fake.called("RegisterAdvertisement").arguments[0].asObjectPath)
-        _ = try await bench.fake.call(bench.client, path, "org.bluez.LEAdvertisement1", "Release")
-        await bench.fake.called("RegisterAdvertisement", times: 2)
-        #expect(!bench.fake.calls.contains("UnregisterAdvertisement"))
-        await bench.session.stop()
-    }
-
-    /// Rules 12, 13: the ladder, and what it cost is told.
-    @Test func carriesOnWithoutTheIntervalWhereItIsRefused() async throws {
-        let fake = try await FakeBlueZ()
-        HostBench.callBack(fake)
-        fake.on("RegisterAdvertisement") { call in
-            guard let path = call.arguments[0].asObjectPath else { return }
-            let all = try? await fake.call(
-                call.sender, path, "org.freedesktop.DBus.Properties", "GetAll",
-                [.string("org.bluez.LEAdvertisement1")])
-            if all?.first?.asDictionary?["MinInterval"] == nil { return call.reply() }
-            call.fail(name: "org.bluez.Error.Failed", message: "Failed to parse advertisement.")
-        }
-        let session = try await fake.radio().serve(HostBench.services, advertising: HostBench.request)
-        var events = session.events.makeAsyncIterator()
-        guard case .serving(true, let degraded?)? = await events.next() else { throw Unexpected() }
-        #expect(degraded.message.contains("interval"))
-        #expect(fake.calls.filter { $0 == "RegisterAdvertisement" }.count == 3)
-        await session.stop()
-    }
-
-    @Test func anAdvertisementRefusedForGoodIsTheCallersError() async throws {
-        let fake = try await FakeBlueZ()
-        HostBench.callBack(fake)
-        fake.fail("RegisterAdvertisement", "org.bluez.Error.NotPermitted", "Maximum advertisements reached")
-        let error = await #expect(throws: BluetoothError.self) {
-            try await fake.radio().serve(HostBench.services, advertising: HostBench.request)
-        }
-        #expect(error?.code == .advertisingFailed)
-        #expect(error?.advice != nil)
-        #expect(fake.calls.last == "UnregisterApplication")
-    }
-
-    /// Rules 4, 11: refused before anything is registered.
-    @Test func whatCannotWorkIsRefusedAtOnce() async throws {
-        let fake = try await FakeBlueZ()
-        let both = [LocalService(1, characteristics: [LocalCharacteristic(2, [.write, .writeWithoutResponse])])]
-        let long = AdvertisementRequest(localName: String(repeating: "x", count: 30), serviceUUIDs: [0x180A])
-        for (services, request) in [(both, HostBench.request), (HostBench.services, long)] {
-            let error = await #expect(throws: BluetoothError.self) {
-                try await fake.radio().serve(services, advertising: request)
-            }
-            #expect(error?.code == .invalidArgument)
-        }
-        #expect(fake.calls.isEmpty)
-    }
-
-    @Test func onlyBluetoothdMayCall() async throws {
-        let bench = try await HostBench()
-        let other = try await DBusConnection.open(bench.fake.bus.busAddress)
-        let error = await #expect(throws: DBusError.self) {
-            try await other.call(
-                bench.client, bench.path, "org.bluez.GattCharacteristic1", "WriteValue",
-                [.bytes([1]), HostBench.options(1)])
-        }
-        #expect(error?.code == .accessDenied)
-        await bench.session.stop()
-    }
-
-    @Test func aSessionThatIsLetGoOfStops() async throws {
-        let fake: FakeBlueZ
-        do {
+        @Test func servesAfterBluetoothdHasReadEverything() async throws {
             let bench = try await HostBench()
-            fake = bench.fake
+            var events = bench.session.events.makeAsyncIterator()
+            #expect(await events.next() == .serving(advertising: true, degraded: nil))
+            #expect(bench.fake.calls == ["RegisterApplication", "RegisterAdvertisement"])
+            await bench.session.stop()
+            await bench.session.stop()
+            #expect(Set(bench.fake.calls.suffix(2)) == ["UnregisterApplication", "UnregisterAdvertisement"])
+            #expect(await events.next() == nil)
         }
-        await fake.called("UnregisterApplication")
-    }
 
-    @Test func stopsInACancelledTask() async throws {
-        let bench = try await HostBench()
-        let session = bench.session
-        let task = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
+        /// Rules 2, 3, 9: what the characteristic shows.
+        @Test func theCharacteristicShowsNotifyAcquiredAndNeitherWriteAcquiredNorAValue() async throws {
+            let bench = try await HostBench()
+            _ = try await bench.call("StartNotify")
+            try await bench.session.notify([1], on: HostBench.id, to: nil)
+            let all = try await bench.fake.call(
+                bench.client, bench.path, "org.freedesktop.DBus.Properties", "GetAll",
+                [.string("org.bluez.GattCharacteristic1")])
+            let names = try #require(all.first?.asDictionary?.keys)
+            #expect(Set(names) == ["UUID", "Service", "Flags", "NotifyAcquired"])
+            await bench.session.stop()
+        }
+
+        /// Rules 2, 5, 7.
+        @Test func aRequestHasItsDeviceItsMTUAndItsAnswer() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            async let answer = bench.call("ReadValue", [HostBench.options(1, offset: 3)])
+            #expect(await events.next() == .connected(Self.peer(1)))
+            guard case .read(let read)? = await events.next() else { throw Unexpected() }
+            #expect(read.central == Self.peer(1))
+            #expect(read.offset == 3)
+            #expect(read.attMTU == 185)
+            await bench.session.respond(to: read.id, with: .value([1, 2]))
+            await bench.session.respond(to: read.id, with: .refuse(.unlikelyError))
+            #expect(try await answer == [.bytes([1, 2])])
+
+            let refused = Task {
+                await #expect(throws: DBusError(name: "org.bluez.Error.Failed", message: "0x80")) {
+                    try await bench.call("WriteValue", [.bytes([9]), HostBench.options(1)])
+                }
+            }
+            guard case .write(let write)? = await events.next() else { throw Unexpected() }
+            #expect(write.value == [9])
+            await bench.session.respond(to: write.id, with: .refuse(.application))
+            _ = await refused.value
+            await bench.session.stop()
+        }
+
+        /// Rule 2.
+        @Test func acquireNotifySaysWhoSubscribes() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            let error = await #expect(throws: DBusError.self) {
+                try await bench.call("AcquireNotify", [HostBench.options(1)])
+            }
+            #expect(error?.name == "org.bluez.Error.NotSupported")
+            _ = try await bench.call("StartNotify")
+            #expect(await events.next() == .connected(Self.peer(1)))
+            #expect(await events.next() == .subscribed(HostBench.id, central: Self.peer(1), attMTU: 185))
+            _ = try await bench.call("StopNotify")
+            #expect(await events.next() == .unsubscribed(HostBench.id, central: nil))
+            _ = try await bench.call("StartNotify")
+            #expect(await events.next() == .subscribed(HostBench.id, central: nil, attMTU: nil))
+            await bench.session.stop()
+        }
+
+        /// Rule 9.
+        @Test func eachNotificationIsOneChange() async throws {
+            let bench = try await HostBench()
+            _ = try await bench.call("StartNotify")
+            let connection = try #require(bench.fake.state.connection)
+            let changes = try await connection.signals(.propertiesChanged(sender: bench.client, path: bench.path))
+            for value: [UInt8] in [[1], [1], [2]] { try await bench.session.notify(value, on: HostBench.id, to: nil) }
+            var iterator = changes.makeAsyncIterator()
+            for value: [UInt8] in [[1], [1], [2]] {
+                let body = await iterator.next()?.body
+                #expect(body?[1].asDictionary == ["Value": .bytes(value)])
+                #expect(body?[2].asStrings == [])
+            }
+            await bench.session.stop()
+        }
+
+        @Test func aNotificationForNobodyIsRefused() async throws {
+            let bench = try await HostBench()
+            let nobody = await #expect(throws: BluetoothError.self) {
+                try await bench.session.notify([1], on: HostBench.id, to: nil)
+            }
+            #expect(nobody?.code == .notConnected)
+            _ = try await bench.call("StartNotify")
+            // Rule 1: it would reach the others.
+            let gone = await #expect(throws: BluetoothError.self) {
+                try await bench.session.notify([1], on: HostBench.id, to: Self.peer(5))
+            }
+            #expect(gone?.code == .notConnected)
+            await bench.session.stop()
+        }
+
+        @Test func centralsComeAndGoWithConnected() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            let device = try await bench.fake.addDevice(1, ["Connected": .bool(true)])
+            #expect(await events.next() == .connected(Self.peer(1)))
+            try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
+            #expect(await events.next() == .disconnected(Self.peer(1)))
+            await bench.session.stop()
+        }
+
+        /// Rule 14: many controllers stop advertising while a central is connected.
+        @Test func advertisesAgainAfterACentralCameAndUnregistersFirst() async throws {
+            let bench = try await HostBench()
+            try await bench.fake.addDevice(1, ["Connected": .bool(true)])
+            await bench.fake.called("RegisterAdvertisement", times: 2)
+            #expect(bench.fake.calls.suffix(2) == ["UnregisterAdvertisement", "RegisterAdvertisement"])
+            await bench.session.stop()
+        }
+
+        /// Rule 14, lab.md: after a power cycle ActiveInstances is 1 and nothing is advertised.
+        @Test func registersEverythingAgainAfterAPowerCycle() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            try await bench.fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
+            guard case .interrupted(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .poweredOff)
+            try await bench.fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
+            #expect(await events.next() == .serving(advertising: true, degraded: nil))
+            await bench.session.stop()
+        }
+
+        /// Rule 25.
+        @Test func registersEverythingAgainWhenBluetoothdIsBack() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            await bench.fake.crash()
+            guard case .interrupted(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .resetting)
+            try await bench.fake.start()
+            #expect(await events.next() == .serving(advertising: true, degraded: nil))
+            await bench.session.stop()
+        }
+
+        /// Rule 25: the bus itself; everything is exported anew.
+        @Test func registersEverythingAgainWhenTheBusIsBack() async throws {
+            let bench = try await HostBench()
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            bench.fake.bus.stop()
+            guard case .interrupted? = await events.next() else { throw Unexpected() }
+            await bench.fake.crash()
+            try bench.fake.bus.restart()
+            try await bench.fake.start()
+            #expect(await events.next() == .serving(advertising: true, degraded: nil))
+            await bench.session.stop()
+        }
+
+        /// Rule 14.
+        @Test func registersAgainOnRelease() async throws {
+            let bench = try await HostBench()
+            let path = try #require(await bench.fake.called("RegisterAdvertisement").arguments[0].asObjectPath)
+            _ = try await bench.fake.call(bench.client, path, "org.bluez.LEAdvertisement1", "Release")
+            await bench.fake.called("RegisterAdvertisement", times: 2)
+            #expect(!bench.fake.calls.contains("UnregisterAdvertisement"))
+            await bench.session.stop()
+        }
+
+        /// Rules 12, 13: the ladder, and what it cost is told.
+        @Test func carriesOnWithoutTheIntervalWhereItIsRefused() async throws {
+            let fake = try await FakeBlueZ()
+            HostBench.callBack(fake)
+            fake.on("RegisterAdvertisement") { call in
+                guard let path = call.arguments[0].asObjectPath else { return }
+                let all = try? await fake.call(
+                    call.sender, path, "org.freedesktop.DBus.Properties", "GetAll",
+                    [.string("org.bluez.LEAdvertisement1")])
+                if all?.first?.asDictionary?["MinInterval"] == nil { return call.reply() }
+                call.fail(name: "org.bluez.Error.Failed", message: "Failed to parse advertisement.")
+            }
+            let session = try await fake.radio().serve(HostBench.services, advertising: HostBench.request)
+            var events = session.events.makeAsyncIterator()
+            guard case .serving(true, let degraded?)? = await events.next() else { throw Unexpected() }
+            #expect(degraded.message.contains("interval"))
+            #expect(fake.calls.filter { $0 == "RegisterAdvertisement" }.count == 3)
             await session.stop()
         }
-        await task.value
-        #expect(bench.fake.calls.contains("UnregisterAdvertisement"))
-    }
 
-    /// bluez/bluez#584, rule 24.
-    @Test func pausesAdvertisingWhileItConnectsWhereTheControllerCannotDoBoth() async throws {
-        let fake = try await FakeBlueZ(start: false)
-        try await fake.start(adapter: ["Roles": .strings(["central", "peripheral"])])
-        let bench = try await HostBench(fake)
-        let device = try await fake.addDevice(1)
-        let link = try await ConnectTests.link(fake, bench.radio, device)
-        await fake.called("RegisterAdvertisement", times: 2)
-        #expect(
-            fake.calls.suffix(3) == ["UnregisterAdvertisement", "Connect", "RegisterAdvertisement"])
-        await link.disconnect()
-        await bench.session.stop()
+        @Test func anAdvertisementRefusedForGoodIsTheCallersError() async throws {
+            let fake = try await FakeBlueZ()
+            HostBench.callBack(fake)
+            fake.fail("RegisterAdvertisement", "org.bluez.Error.NotPermitted", "Maximum advertisements reached")
+            let error = await #expect(throws: BluetoothError.self) {
+                try await fake.radio().serve(HostBench.services, advertising: HostBench.request)
+            }
+            #expect(error?.code == .advertisingFailed)
+            #expect(error?.advice != nil)
+            #expect(fake.calls.last == "UnregisterApplication")
+        }
+
+        /// Rules 4, 11: refused before anything is registered.
+        @Test func whatCannotWorkIsRefusedAtOnce() async throws {
+            let fake = try await FakeBlueZ()
+            let both = [LocalService(1, characteristics: [LocalCharacteristic(2, [.write, .writeWithoutResponse])])]
+            let long = AdvertisementRequest(localName: String(repeating: "x", count: 30), serviceUUIDs: [0x180A])
+            for (services, request) in [(both, HostBench.request), (HostBench.services, long)] {
+                let error = await #expect(throws: BluetoothError.self) {
+                    try await fake.radio().serve(services, advertising: request)
+                }
+                #expect(error?.code == .invalidArgument)
+            }
+            #expect(fake.calls.isEmpty)
+        }
+
+        @Test func onlyBluetoothdMayCall() async throws {
+            let bench = try await HostBench()
+            let other = try await DBusConnection.open(bench.fake.bus.busAddress)
+            let error = await #expect(throws: DBusError.self) {
+                try await other.call(
+                    bench.client, bench.path, "org.bluez.GattCharacteristic1", "WriteValue",
+                    [.bytes([1]), HostBench.options(1)])
+            }
+            #expect(error?.code == .accessDenied)
+            await bench.session.stop()
+        }
+
+        @Test func aSessionThatIsLetGoOfStops() async throws {
+            let fake: FakeBlueZ
+            do {
+                let bench = try await HostBench()
+                fake = bench.fake
+            }
+            await fake.called("UnregisterApplication")
+        }
+
+        @Test func stopsInACancelledTask() async throws {
+            let bench = try await HostBench()
+            let session = bench.session
+            let task = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                await session.stop()
+            }
+            await task.value
+            #expect(bench.fake.calls.contains("UnregisterAdvertisement"))
+        }
+
+        /// bluez/bluez#584, rule 24.
+        @Test func pausesAdvertisingWhileItConnectsWhereTheControllerCannotDoBoth() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.start(adapter: ["Roles": .strings(["central", "peripheral"])])
+            let device = try await fake.addDevice(1)
+            let bench = try await HostBench(fake)
+            let link = try await OnABus.ConnectTests.link(fake, bench.radio, device)
+            await fake.called("RegisterAdvertisement", times: 2)
+            #expect(
+                fake.calls.suffix(3) == ["UnregisterAdvertisement", "Connect", "RegisterAdvertisement"])
+            await link.disconnect()
+            await bench.session.stop()
+        }
     }
 }
 
-extension PeripheralTests {
+extension OnABus.PeripheralTests {
     @Test func requestsBeyondTheBoundAreRefused() async throws {
         let queue = SessionEventQueue()
         let write = WriteRequest(

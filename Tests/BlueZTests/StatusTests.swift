@@ -7,83 +7,85 @@ import Testing
 @testable import BlueZ
 
 /// Rule 26: adapters that are missing, off, late, or chosen.
-@Suite(.timeLimit(.minutes(1))) struct StatusTests {
-    private static func next(
-        _ states: inout AsyncStream<AdapterStatus>.Iterator, until state: AdapterState
-    ) async -> AdapterStatus? {
-        while let status = await states.next() {
-            if status.state == state { return status }
+extension OnABus {
+    @Suite(.timeLimit(.minutes(1))) struct StatusTests {
+        private static func next(
+            _ states: inout AsyncStream<AdapterStatus>.Iterator, until state: AdapterState
+        ) async -> AdapterStatus? {
+            while let status = await states.next() {
+                if status.state == state { return status }
+            }
+            return nil
         }
-        return nil
-    }
 
-    @Test func followsTheAdapterThroughItsLife() async throws {
-        let fake = try await FakeBlueZ()
-        await fake.remove(FakeBlueZ.adapter)
-        var states = fake.radio().adapterStatuses().makeAsyncIterator()
-        #expect(await states.next()?.state == .unknown)
-        let none = await states.next()
-        #expect(none?.state == .unsupported)
-        #expect(none?.reason?.code == .adapterNotFound)
-        try await fake.addAdapter(["Powered": .bool(false)])
-        let off = await states.next()
-        #expect(off?.state == .poweredOff)
-        #expect(off?.adapter == "hci0")
-        #expect(off?.reason?.advice != nil)
-        try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
-        let on = await states.next()
-        #expect(on?.state == .poweredOn)
-        #expect(on?.address?.description == "00:11:22:33:44:55")
-        await fake.crash()
-        #expect(await states.next()?.state == .resetting)
-        try await fake.start()
-        #expect(await Self.next(&states, until: .poweredOn) != nil)
-    }
-
-    @Test func noBluetoothServiceIsSaidAndItsArrivalNoticed() async throws {
-        let fake = try await FakeBlueZ(start: false)
-        let radio = fake.radio()
-        var states = radio.adapterStatuses().makeAsyncIterator()
-        let missing = await Self.next(&states, until: .unsupported)
-        #expect(missing?.reason?.code == .serviceUnavailable)
-        let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
-        #expect(error?.code == .serviceUnavailable)
-        #expect(error?.advice?.contains("systemctl start bluetooth") == true)
-        try await fake.start()
-        #expect(await Self.next(&states, until: .poweredOn) != nil)
-    }
-
-    @Test func noBusIsSaidAtOnce() async throws {
-        let radio = BlueZRadio(BlueZConfiguration(bus: "unix:path=/nonexistent/bus"))
-        let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
-        #expect(error?.code == .serviceUnavailable)
-        await radio.shutdown()
-    }
-
-    @Test func anAdapterThatIsNotThereIsNamed() async throws {
-        let fake = try await FakeBlueZ()
-        let error = await #expect(throws: BluetoothError.self) {
-            try await fake.radio(adapter: "hci7").scan(for: ScanFilter())
+        @Test func followsTheAdapterThroughItsLife() async throws {
+            let fake = try await FakeBlueZ()
+            await fake.remove(FakeBlueZ.adapter)
+            var states = fake.radio().adapterStatuses().makeAsyncIterator()
+            #expect(await states.next()?.state == .unknown)
+            let none = await states.next()
+            #expect(none?.state == .unsupported)
+            #expect(none?.reason?.code == .adapterNotFound)
+            try await fake.addAdapter(["Powered": .bool(false)])
+            let off = await states.next()
+            #expect(off?.state == .poweredOff)
+            #expect(off?.adapter == "hci0")
+            #expect(off?.reason?.advice != nil)
+            try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
+            let on = await states.next()
+            #expect(on?.state == .poweredOn)
+            #expect(on?.address?.description == "00:11:22:33:44:55")
+            await fake.crash()
+            #expect(await states.next()?.state == .resetting)
+            try await fake.start()
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
         }
-        #expect(error?.code == .adapterNotFound)
-        #expect(error?.subject == "hci7")
-    }
 
-    @Test func servingNeedsAnAdapterThatIsOn() async throws {
-        let fake = try await FakeBlueZ(start: false)
-        try await fake.start(adapter: ["Powered": .bool(false)])
-        let error = await #expect(throws: BluetoothError.self) {
-            try await fake.radio().serve(HostBench.services, advertising: nil)
+        @Test func noBluetoothServiceIsSaidAndItsArrivalNoticed() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            let radio = fake.radio()
+            var states = radio.adapterStatuses().makeAsyncIterator()
+            let missing = await Self.next(&states, until: .unsupported)
+            #expect(missing?.reason?.code == .serviceUnavailable)
+            let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+            #expect(error?.code == .serviceUnavailable)
+            #expect(error?.advice?.contains("systemctl start bluetooth") == true)
+            try await fake.start()
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
         }
-        #expect(error?.code == .poweredOff)
-    }
 
-    @Test func shuttingDownEndsTheStream() async throws {
-        let fake = try await FakeBlueZ()
-        let radio = fake.radio()
-        var states = radio.adapterStatuses().makeAsyncIterator()
-        _ = await Self.next(&states, until: .poweredOn)
-        await radio.shutdown()
-        #expect(await states.next() == nil)
+        @Test func noBusIsSaidAtOnce() async throws {
+            let radio = BlueZRadio(BlueZConfiguration(bus: "unix:path=/nonexistent/bus"))
+            let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+            #expect(error?.code == .serviceUnavailable)
+            await radio.shutdown()
+        }
+
+        @Test func anAdapterThatIsNotThereIsNamed() async throws {
+            let fake = try await FakeBlueZ()
+            let error = await #expect(throws: BluetoothError.self) {
+                try await fake.radio(adapter: "hci7").scan(for: ScanFilter())
+            }
+            #expect(error?.code == .adapterNotFound)
+            #expect(error?.subject == "hci7")
+        }
+
+        @Test func servingNeedsAnAdapterThatIsOn() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.start(adapter: ["Powered": .bool(false)])
+            let error = await #expect(throws: BluetoothError.self) {
+                try await fake.radio().serve(HostBench.services, advertising: nil)
+            }
+            #expect(error?.code == .poweredOff)
+        }
+
+        @Test func shuttingDownEndsTheStream() async throws {
+            let fake = try await FakeBlueZ()
+            let radio = fake.radio()
+            var states = radio.adapterStatuses().makeAsyncIterator()
+            _ = await Self.next(&states, until: .poweredOn)
+            await radio.shutdown()
+            #expect(await states.next() == nil)
+        }
     }
 }

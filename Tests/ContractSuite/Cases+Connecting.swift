@@ -137,19 +137,20 @@ extension ContractCase {
             }
         },
         ContractCase("Two services of one UUID are told apart") { bench in
-            try await bench.withHost { _ in
-                let twin = try await bench.peripheral.serve(Offer.services, advertising: nil)
-                do {
-                    let visit = try await bench.visit(from: bench.central)
-                    let found = visit.services.filter { $0.uuid == Offer.service }
-                    await visit.connection.disconnect()
-                    try require(found.count == 2 && Set(found.map(\.id)).count == 2, "the services: \(found)")
-                } catch {
-                    await twin.stop()
-                    throw error
-                }
-                await twin.stop()
+            let services = Offer.services + [Offer.services[0]]
+            let session = try await bench.peripheral.serve(services, advertising: Offer.advertisement)
+            do {
+                let visit = try await bench.visit(from: bench.central)
+                let found = visit.services.filter { $0.uuid == Offer.service }
+                await visit.connection.disconnect()
+                try require(found.count == 2 && Set(found.map(\.id)).count == 2, "the services: \(found)")
+                let names = found.flatMap(\.characteristics).map(\.id)
+                try require(Set(names).count == names.count, "the characteristics: \(found)")
+            } catch {
+                await session.stop()
+                throw error
             }
+            await session.stop()
         },
         ContractCase("Two characteristics of one UUID are told apart") { bench in
             let answers: Host.Answers = { event in

@@ -95,10 +95,12 @@ extension ContractControls {
 /// A radio does not do what the contract says.
 public struct ContractViolation: Error, Sendable, CustomStringConvertible {
     public let description: String
+
+    public init(description: String) { self.description = description }
 }
 
 extension ContractBench {
-    func perform(_ intervention: ContractIntervention) async throws {
+    package func perform(_ intervention: ContractIntervention) async throws {
         guard controls.abilities.contains(intervention.ability) else {
             throw ContractViolation(description: "the case does not say that it needs \(intervention.ability)")
         }
@@ -106,7 +108,7 @@ extension ContractBench {
     }
 
     /// The radio for cases that need two centrals.
-    var other: any Radio {
+    package var other: any Radio {
         get throws {
             guard let secondCentral else {
                 throw ContractViolation(description: "the case does not say that it needs a second central")

@@ -14,7 +14,7 @@ public struct ContractCase: Sendable, CustomStringConvertible {
     public let needs: Set<ContractAbility>
     let body: @Sendable (ContractBench) async throws -> Void
 
-    init(
+    package init(
         _ name: String,
         needs: Set<ContractAbility> = [],
         _ body: @escaping @Sendable (ContractBench) async throws -> Void

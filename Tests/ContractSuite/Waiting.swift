@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-import BluetoothLE
+package import BluetoothLE
 
 /// Runs an operation, and cancels it if it takes longer than `limit` on the clock.
-func within<Value: Sendable>(
+package func within<Value: Sendable>(
     _ limit: Duration,
     _ clock: any MonotonicClock,
     _ what: String,
@@ -24,22 +24,22 @@ func within<Value: Sendable>(
 }
 
 /// Lets time pass on a radio's clock.
-func sleep(_ duration: Duration, _ clock: some MonotonicClock) async throws {
+package func sleep(_ duration: Duration, _ clock: some MonotonicClock) async throws {
     try await clock.sleep(until: clock.now.advanced(by: duration), tolerance: nil)
 }
 
-func require(_ condition: Bool, _ what: @autoclosure () -> String) throws {
+package func require(_ condition: Bool, _ what: @autoclosure () -> String) throws {
     if !condition { throw ContractViolation(description: what()) }
 }
 
-func require<Value>(_ value: Value?, _ what: @autoclosure () -> String) throws -> Value {
+package func require<Value>(_ value: Value?, _ what: @autoclosure () -> String) throws -> Value {
     guard let value else { throw ContractViolation(description: what()) }
     return value
 }
 
 /// Checks that an operation fails with one of these codes, and gives the error.
 @discardableResult
-func requireError<Value>(
+package func requireError<Value>(
     _ codes: BluetoothError.Code...,
     from what: String,
     _ operation: () async throws -> Value
@@ -54,7 +54,7 @@ func requireError<Value>(
 }
 
 /// A stream's elements as they come, to be looked for in any order.
-actor Recorder<Element: Sendable> {
+package actor Recorder<Element: Sendable> {
     private var elements: [Element] = []
     private var hasEnded = false
     /// Counts what has been recorded.
@@ -65,7 +65,7 @@ actor Recorder<Element: Sendable> {
     private var reader: Task<Void, Never>?
 
     /// - Parameter handle: Called with each element before it is recorded.
-    init(
+    package init(
         _ stream: AsyncStream<Element>,
         clock: any MonotonicClock,
         handle: @escaping @Sendable (Element) async -> Void = { _ in }
@@ -101,10 +101,10 @@ actor Recorder<Element: Sendable> {
     }
 
     /// Cancels the reader.
-    func cancel() { reader?.cancel() }
+    package func cancel() { reader?.cancel() }
 
     /// Takes the first element that matches, and waits for one.
-    func next<Value: Sendable>(
+    package func next<Value: Sendable>(
         within limit: Duration,
         _ what: String,
         _ match: @escaping @Sendable (Element) -> Value?
@@ -121,7 +121,7 @@ actor Recorder<Element: Sendable> {
     }
 
     /// Takes the first element that matches and is there.
-    func take<Value: Sendable>(_ match: @Sendable (Element) -> Value?) -> Value? {
+    package func take<Value: Sendable>(_ match: @Sendable (Element) -> Value?) -> Value? {
         for (index, element) in elements.enumerated() {
             if let value = match(element) {
                 elements.remove(at: index)
@@ -132,7 +132,7 @@ actor Recorder<Element: Sendable> {
     }
 
     /// Checks that nothing that matches has come, or comes for a while.
-    func expectNone(for silence: Duration, _ what: String, _ match: @Sendable (Element) -> Bool) async throws {
+    package func expectNone(for silence: Duration, _ what: String, _ match: @Sendable (Element) -> Bool) async throws {
         try await sleep(silence, clock)
         if let element = elements.first(where: match) {
             throw ContractViolation(description: "\(what): \(element)")
@@ -140,7 +140,7 @@ actor Recorder<Element: Sendable> {
     }
 
     /// Waits for the stream's end.
-    func waitForEnd(within limit: Duration, _ what: String) async throws {
+    package func waitForEnd(within limit: Duration, _ what: String) async throws {
         try await ContractSuite.within(limit, clock, what) {
             while await !self.hasEnded {
                 try Task.checkCancellation()

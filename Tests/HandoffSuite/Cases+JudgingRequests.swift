@@ -47,7 +47,7 @@ extension ContractCase {
     private static let badRequests: [ContractCase] = [
         ("of 0 bytes", [], .malformed),
         ("of 1 byte", [0x7B], .malformed),
-        ("of binary", (0..<64).map { UInt8($0 &* 37) }, .malformed),
+        ("of binary", (0..<64).map { UInt8(truncatingIfNeeded: $0 &* 37) }, .malformed),
         ("of another app", Suite.request(appId: "com.example.other"), .appMismatch),
         (
             "of another version", Array(#"{"type":"join_request","protocolVersion":2,"appId":"x"}"#.utf8),

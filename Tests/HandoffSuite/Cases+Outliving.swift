@@ -116,7 +116,8 @@ extension ContractCase {
             let asked = Counter()
             try await bench.withHost(
                 admit: { _ in
-                    if await asked.next() == 1 { try? await blow.strike(bench, .central) }
+                    // A task of its own: the decision is cancelled when its client goes, the blow goes on.
+                    if await asked.next() == 1 { await Task { try? await blow.strike(bench, .central) }.value }
                     return .handoff(["roomCode": "SWIFT42"])
                 }
             ) { _ in

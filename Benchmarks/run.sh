@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Measures what docs/performance.md states: Benchmarks/run.sh [dbus|idle|binary|joins|all]…
+# A missed target is a line in the table; the exit status is 1 only if something could not be measured.
+set -eu
+cd "$(dirname "$0")"
+
+[ $# -gt 0 ] || set -- all
+names=
+for name in "$@"; do
+    case $name in
+    dbus | idle | binary | joins) names="$names $name" ;;
+    all) names="dbus idle binary joins" ;;
+    *)
+        echo "usage: Benchmarks/run.sh [dbus|idle|binary|joins|all]…" >&2
+        exit 2
+        ;;
+    esac
+done
+
+for tool in swift cc pkg-config python3 dbus-daemon taskset strip; do
+    command -v "$tool" >/dev/null || {
+        echo "Benchmarks/run.sh: $tool is missing" >&2
+        exit 1
+    }
+done
+
+flags="-c release --static-swift-stdlib"
+nearby=none
+for name in $names; do
+    case $name in
+    dbus)
+        mkdir -p .build/c
+        for program in echo_server blocking_caller; do
+            # shellcheck disable=SC2046 # several words are meant
+            cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror -o ".build/c/$program" "C/$program.c" \
+                $(pkg-config --cflags --libs dbus-1)
+        done
+        # shellcheck disable=SC2086
+        swift build $flags --product DBusRoundTrip >&2
+        ;;
+    idle)
+        # shellcheck disable=SC2086
+        swift build $flags --product EmptyAsync >&2
+        ;;
+    joins)
+        # shellcheck disable=SC2086
+        swift build $flags --product Joins >&2
+        ;;
+    esac
+    case $name in
+    idle | binary)
+        # shellcheck disable=SC2086
+        swift build $flags --package-path .. --product nearby >&2
+        # shellcheck disable=SC2086
+        nearby=$(swift build $flags --package-path .. --show-bin-path)/nearby
+        ;;
+    esac
+done
+
+# shellcheck disable=SC2086
+swift=$(swift build $flags --show-bin-path)
+# shellcheck disable=SC2086
+exec python3 -m measure --c .build/c --swift "$swift" --nearby "$nearby" $names

@@ -1,0 +1,17 @@
+// swift-tools-version: 6.1
+// SPDX-License-Identifier: MIT
+
+import PackageDescription
+
+let package = Package(
+    name: "KioskService",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "NearbyDiscoveryKit", path: "../..")],
+    targets: [
+        .executableTarget(
+            name: "KioskService",
+            dependencies: [.product(name: "NearbyDiscoveryKit", package: "NearbyDiscoveryKit")]
+        )
+    ],
+    swiftLanguageModes: [.v6]
+)

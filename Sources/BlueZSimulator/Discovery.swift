@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+
+internal import DBus
+
+/// The discovery sessions of one adapter, one per D-Bus client, and their filters.
+@BlueZSimulatorActor
+final class Discovery {
+    private struct Client {
+        var filter: DiscoveryFilter?
+        var isDiscovering: Bool
+    }
+
+    private let adapter: Adapter
+    private var clients: [String: Client] = [:]
+    /// All filters as one, kept because every report is judged by it.
+    private(set) var merged = MergedDiscoveryFilter([])
+
+    init(adapter: Adapter) {
+        self.adapter = adapter
+    }
+
+    var isActive: Bool { clients.values.contains(where: \.isDiscovering) }
+
+    func setFilter(_ argument: DBusValue, client: String) throws(ErrorReply) {
+        guard adapter.isPowered else { throw .notReady }
+        let filter = try DiscoveryFilter(parsing: argument)
+        if clients[client] == nil {
+            guard filter != nil else { return }
+            guard clients.count < Limits.discoveryClients else { throw .failed("Too many discovery clients") }
+            clients[client] = Client(filter: nil, isDiscovering: false)
+        }
+        clients[client]?.filter = filter
+        if filter == nil, clients[client]?.isDiscovering == false { clients[client] = nil }
+        merge()
+    }
+
+    func start(_ call: MethodCall) {
+        guard adapter.isPowered else { return call.fail(.notReady) }
+        if clients[call.sender]?.isDiscovering == true { return call.fail(.busy) }
+        guard clients[call.sender] != nil || clients.count < Limits.discoveryClients else {
+            return call.fail(.failed("Too many discovery clients"))
+        }
+        let wasActive = isActive
+        clients[call.sender, default: Client(filter: nil, isDiscovering: false)].isDiscovering = true
+        merge()
+        if wasActive { return call.reply() }
+        // Strong: the adapter may be pulled out meanwhile.
+        Task { [adapter] in
+            await adapter.controller.startScanning()
+            adapter.adapter1.signal(["Discovering"])
+            call.reply()
+        }
+    }
+
+    func stop(client: String) throws(ErrorReply) {
+        guard adapter.isPowered else { throw .notReady }
+        guard clients[client]?.isDiscovering == true else { throw .failed("No discovery started") }
+        // bluetoothd forgets the client's filter together with its session.
+        clients[client] = nil
+        ended()
+    }
+
+    func clientGone(_ client: String) {
+        guard let gone = clients.removeValue(forKey: client) else { return }
+        if gone.isDiscovering { ended() } else { merge() }
+    }
+
+    /// Power is off, or the adapter is gone: all sessions and filters end.
+    func reset() {
+        let wasActive = isActive
+        clients = [:]
+        if wasActive { ended() }
+    }
+
+    private func ended() {
+        merge()
+        guard !isActive else { return }
+        adapter.controller.stopScanning()
+        adapter.scanEnded()
+        adapter.adapter1.signal(["Discovering"])
+    }
+
+    private func merge() {
+        merged = MergedDiscoveryFilter(clients.values.filter(\.isDiscovering).map(\.filter))
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// The words that the process was started with.
+enum ProcessArguments {
+    /// Behind the program's name. `CommandLine.arguments` would mend what is not UTF-8, and a payload would arrive that
+    /// nobody has typed: such a word is refused, as are more and longer words than the limits allow.
+    static var words: Result<[String], Failure> {
+        let count = Int(CommandLine.argc)
+        guard count <= Limits.arguments + 1 else {
+            return .failure(.usage("more than \(Limits.arguments) arguments"))
+        }
+        var words: [String] = []
+        for index in stride(from: 1, to: count, by: 1) {
+            guard let pointer = CommandLine.unsafeArgv[index] else { break }
+            guard strlen(pointer) <= Limits.argumentBytes else {
+                return .failure(.usage("argument \(index) is longer than \(Limits.argumentBytes) bytes"))
+            }
+            guard let word = String(validatingCString: pointer) else {
+                return .failure(
+                    .usage("argument \(index), \(PlainText.quoted(String(cString: pointer))), is not valid UTF-8")
+                )
+            }
+            words.append(word)
+        }
+        return .success(words)
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import NearbyDiscoveryKit
+
+/// `nearby scan`: what can be heard.
+struct ScanCommand: Command {
+    static let spec = CommandSpec(
+        name: "scan",
+        summary: "list hosts nearby, or all Bluetooth LE devices",
+        synopsis: "[OPTIONS]",
+        options: [
+            .flag("all", nil, "list every device, not only hosts"),
+            .value("min-rssi", nil, "DBM", "leave out devices whose signal is weaker, such as -60"),
+            .value("timeout", "t", "TIME", "end after TIME, such as 10s (default: scan until Ctrl-C)"),
+        ] + OptionSpec.radio + OptionSpec.output,
+        notes: [
+            "On a terminal the list is redrawn in place; elsewhere a line is printed for each device, and again when "
+                + "its name, its services or its signal (by 10 dB) have changed.",
+            "A host's app is not advertised: the list tells who serves the protocol, and only a join tells which app.",
+        ],
+        examples: ["nearby scan", "nearby scan --all --timeout 10s --json"]
+    )
+
+    let output: OutputOptions
+    let filter: ScanFilter
+    let timeout: Duration?
+    private let radio: RadioOptions
+
+    init(_ values: OptionValues) throws(Failure) {
+        output = try OutputOptions(values)
+        radio = try RadioOptions(values)
+        timeout = try values.value("timeout", as: .time)
+        var services: Set<BluetoothUUID> = []
+        if !values.flag("all"), let service = BluetoothUUID(NearbyService.service) { services = [service] }
+        filter = ScanFilter(services: services, minimumRSSI: try values.value("min-rssi", as: .rssi))
+    }
+
+    func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
+        let report = ScanReport(context)
+        let radio: any Radio
+        do throws(NearbyError) {
+            radio = try self.radio.radio()
+        } catch {
+            throw Failure(error)
+        }
+        let limit = TimeLimit(timeout, on: context.loop)
+        let ending = await limit.run { [self] () async -> BluetoothError? in
+            do throws(BluetoothError) {
+                try await scan(radio, report, context)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        report.end()
+        if let ending, !(ending.code == .cancelled && limit.isOver) { throw Failure(ending) }
+        guard report.count == 0, limit.isOver else { return .done }
+        throw Failure(
+            .nothingFound,
+            code: NearbyError.Code.nothingFound.description,
+            filter.services.isEmpty ? "no device was heard" : "no host was heard",
+            advice: filter.services.isEmpty ? nil : "`nearby scan --all` lists other devices, too."
+        )
+    }
+
+    private func scan(
+        _ radio: any Radio,
+        _ report: ScanReport,
+        _ context: CommandContext
+    ) async throws(BluetoothError) {
+        try await RadioWait(radio: radio, policy: self.radio.whenUnavailable, context: context).untilReady()
+        let scan = try await radio.scan(for: filter)
+        context.console.status("Scanning… (Ctrl-C ends)")
+        for await event in scan.events { report.show(event) }
+        // A task of its own: this one may be cancelled, and the radio must be told all the same.
+        await Task(executorPreference: context.loop) { await scan.stop() }.value
+    }
+}

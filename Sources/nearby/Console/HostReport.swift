@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import NearbyDiscoveryKit
+import NearbyProtocol
+
+/// What `nearby host` tells while it serves.
+final class HostReport: Sendable {
+    private let configuration: NearbyHost.Configuration
+    private let console: Console
+    private struct State {
+        var deliveries = 0
+        var hasServed = false
+    }
+
+    private let state = Guarded(State())
+
+    init(_ configuration: NearbyHost.Configuration, _ console: Console) {
+        self.configuration = configuration
+        self.console = console
+    }
+
+    /// Clients that have taken the payload.
+    var deliveries: Int { state.withLock { $0.deliveries } }
+
+    func begin(notices: [String]) {
+        for notice in notices { console.note("note: " + PlainText.printable(notice, limit: Limits.printedMessage)) }
+        for line in Self.budget(configuration) { console.note(line) }
+        console.status("Starting…")
+    }
+
+    func end() { console.clearStatus() }
+
+    func show(_ event: NearbyDiscoveryKit.HostEvent) {
+        if case .delivered = event { state.withLock { $0.deliveries += 1 } }
+        if console.options.json {
+            console.result(JSONLine.text(Self.json(event, configuration)))
+        } else if let (label, text) = Self.result(event, configuration) {
+            console.result(TextTable.line(label, text))
+        }
+        progress(event)
+    }
+
+    private func progress(_ event: NearbyDiscoveryKit.HostEvent) {
+        switch event {
+        case .serving(_, let degraded):
+            if let degraded { console.note("note: \(PlainText.printable(degraded.description))") }
+            let isFirst = state.withLock { state in
+                defer { state.hasServed = true }
+                return !state.hasServed
+            }
+            if console.isInteractive, isFirst {
+                console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
+            }
+            waiting()
+        case .unavailable(let error):
+            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
+            // At a start that does not wait the same becomes the error in a moment.
+            let isWorthKnowing = configuration.whenUnavailable == .wait || state.withLock { $0.hasServed }
+            if isWorthKnowing { console.note(text) } else { console.detail(text) }
+            console.status("Waiting for Bluetooth…")
+        case .joinRequested(let request):
+            console.status("\(PeerNames.text(request.client)) asks…")
+        case .handedOff(let client):
+            console.detail("handed over to \(PeerNames.text(client)); waiting until it has left")
+            console.status("\(PeerNames.text(client)) has the payload…")
+        case .delivered, .rejected, .failed:
+            waiting()
+        }
+    }
+
+    private func waiting() {
+        let joined = deliveries
+        let count = joined == 0 ? "" : joined == 1 ? "one has joined, " : "\(joined) have joined, "
+        console.status("Waiting for devices (\(count)Ctrl-C ends)")
+    }
+
+    // MARK: Texts
+
+    static func result(
+        _ event: NearbyDiscoveryKit.HostEvent,
+        _ configuration: NearbyHost.Configuration
+    ) -> (label: String, text: String)? {
+        switch event {
+        case .serving(let session, _):
+            ("serving", "\(PlainText.printable(configuration.appId))  session \(PlainText.printable(session))")
+        case .unavailable, .handedOff:
+            nil
+        case .joinRequested(let request):
+            ("request", PeerNames.text(request.client))
+        case .delivered(let client):
+            ("delivered", PeerNames.text(client))
+        case .rejected(let client, let reason, let message):
+            ("rejected", "\(PeerNames.text(client))  \(PlainText.printable("\(reason): \(message)"))")
+        case .failed(let client, let error):
+            ("failed", "\(PeerNames.text(client))  \(PlainText.printable(error.message))")
+        }
+    }
+
+    static func json(
+        _ event: NearbyDiscoveryKit.HostEvent,
+        _ configuration: NearbyHost.Configuration
+    ) -> JSONObject {
+        switch event {
+        case .serving(let session, let degraded):
+            .compact([
+                "event": "serving",
+                "appId": .string(configuration.appId),
+                "sessionId": .string(session),
+                "degraded": degraded.map { .string($0.description) },
+            ])
+        case .unavailable(let error):
+            ["event": "unavailable", "code": .string("\(error.code)"), "message": .string(error.description)]
+        case .joinRequested(let request):
+            .compact([
+                "event": "joinRequested",
+                "client": .string(request.client),
+                "sessionId": request.sessionId.map(JSONValue.string),
+                "payload": request.payload.map { .object($0.object) },
+            ])
+        case .handedOff(let client):
+            ["event": "handedOff", "client": .string(client)]
+        case .delivered(let client):
+            ["event": "delivered", "client": .string(client)]
+        case .rejected(let client, let reason, let message):
+            [
+                "event": "rejected", "client": .string(client), "reason": .string(reason.rawValue),
+                "message": .string(message),
+            ]
+        case .failed(let client, let error):
+            [
+                "event": "failed", "client": .string(client), "code": .string(error.code.description),
+                "message": .string(error.message),
+            ]
+        }
+    }
+
+    /// The table of what fits which ATT MTU, where the envelope is longer than every phone takes.
+    static func budget(_ configuration: NearbyHost.Configuration) -> [String] {
+        let envelope = Envelope.handoff(
+            appId: configuration.appId,
+            sessionId: configuration.sessionId,
+            payload: configuration.payload.object
+        ).encoded().count
+        guard envelope > ProtocolLimits.comfortableEnvelopeBytes else { return [] }
+        let payload = configuration.payload.object.encoded().count
+        var rows = [["  ATT MTU", "payload bytes that fit", "yours (\(payload))"]]
+        for mtu in [23, 185, 247, 517] {
+            let room = NotificationBudget(mtu: mtu)
+                .payloadBytes(appId: configuration.appId, sessionId: configuration.sessionId)
+            rows.append(["  \(mtu)", room < 2 ? "none" : "\(room)", payload <= room ? "fits" : "does not fit"])
+        }
+        return TextTable.lines(rows)
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+
+import NearbyDiscoveryKit
+
+/// One JSON object on one line.
+enum JSONLine {
+    /// Everything that is not plain text is escaped, so that the line is harmless on a terminal, too.
+    static func text(_ object: JSONObject) -> String {
+        var result = ""
+        for scalar in String(decoding: object.encoded(), as: UTF8.self).unicodeScalars {
+            if PlainText.isPlain(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                // Outside strings JSON has plain ASCII only, so this one stands in a string, where \u may stand.
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            }
+        }
+        return result
+    }
+}
+
+extension JSONObject {
+    /// The pairs that have a value.
+    static func compact(_ pairs: KeyValuePairs<String, JSONValue?>) -> JSONObject {
+        var object = JSONObject()
+        for case (let key, let value?) in pairs { object[key] = value }
+        return object
+    }
+}
+
+extension JSONValue {
+    static func string(_ peer: PeerIdentifier) -> JSONValue { .string(peer.rawValue) }
+
+    /// Milliseconds, to a tenth.
+    static func milliseconds(_ duration: Duration) -> JSONValue {
+        .double(((duration / .milliseconds(1)) * 10).rounded() / 10)
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+/// Makes text from strangers harmless on a terminal.
+///
+/// A host's name, a reject's message and a payload come from whoever is in radio range. Escape sequences in them could
+/// rewrite what is on the screen or type into the shell, and direction overrides could make a text read as another, so
+/// everything that is not plain is shown as `\u{1b}`.
+enum PlainText {
+    static func printable(_ text: String, limit: Int = Limits.printedText) -> String {
+        var result = ""
+        for (count, scalar) in text.unicodeScalars.enumerated() {
+            if count == limit { return result + "…" }
+            if isPlain(scalar) {
+                result.unicodeScalars.append(scalar)
+            } else {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            }
+        }
+        return result
+    }
+
+    static func quoted(_ text: String) -> String {
+        "\u{201C}\(printable(text, limit: Limits.quotedValue))\u{201D}"
+    }
+
+    static func isPlain(_ text: String) -> Bool { text.unicodeScalars.allSatisfy(isPlain) }
+
+    /// Not: controls (C0, DEL, C1), format characters (directions, zero width, tags), line and paragraph separators,
+    /// variation selectors, private and unassigned code points.
+    static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.value < 0x7F { return scalar.value >= 0x20 }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
+            // The joiner of emoji and of several scripts hides nothing.
+            return scalar.value == 0x200D
+        default:
+            return true
+        }
+    }
+
+    /// How many terminal columns a text of plain scalars takes, about: wide East Asian characters and emoji take two.
+    static func width(_ text: String) -> Int {
+        text.unicodeScalars.reduce(0) { sum, scalar in
+            switch scalar.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark, .format: sum
+            default: sum + (isWide(scalar) ? 2 : 1)
+            }
+        }
+    }
+
+    private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
+            0x20000...0x3FFFD:
+            true
+        default: false
+        }
+    }
+
+    /// The start of a text that fits so many columns, with an ellipsis where something was cut off.
+    static func clipped(_ text: String, columns: Int) -> String {
+        guard width(text) > columns else { return text }
+        var result = ""
+        for character in text {
+            let next = result + String(character)
+            if width(next) > columns - 1 { break }
+            result = next
+        }
+        return columns > 0 ? result + "…" : ""
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+
+/// What a command line asks for.
+enum Invocation {
+    case print(String)
+    case run(any Command)
+
+    init(_ words: [String]) throws(Failure) {
+        guard let first = words.first else {
+            throw .usage("a command is missing: \(Self.names.joined(separator: ", "))")
+        }
+        switch first {
+        case "--version", "-V", "version":
+            try Self.refuseMore(words)
+            self = .print("nearby \(Program.version)\n")
+        case "--help", "-h":
+            try Self.refuseMore(words)
+            self = .print(Help.overview(Program.commands.map { $0.spec }))
+        case "help":
+            self = .print(try Self.help(words.dropFirst()))
+        default:
+            self = try Self.command(first, words.dropFirst())
+        }
+    }
+
+    private static var names: [String] { Program.commands.map { $0.spec.name } }
+
+    private static func refuseMore(_ words: [String]) throws(Failure) {
+        guard words.count == 1 else { throw .usage("unexpected argument \(PlainText.quoted(words[1]))") }
+    }
+
+    private static func help(_ words: ArraySlice<String>) throws(Failure) -> String {
+        guard let name = words.first else { return Help.overview(Program.commands.map { $0.spec }) }
+        return Help.text(try type(name).spec)
+    }
+
+    private static func command(_ name: String, _ words: ArraySlice<String>) throws(Failure) -> Invocation {
+        let type = try type(name)
+        do throws(Failure) {
+            let parsed = try ArgumentParser(spec: type.spec).parse(words)
+            if parsed.values["help"] != nil { return .print(Help.text(type.spec)) }
+            return .run(try type.init(OptionValues(spec: type.spec, parsed: parsed)))
+        } catch {
+            var failure = error
+            failure.command = name
+            throw failure
+        }
+    }
+
+    private static func type(_ name: String) throws(Failure) -> any Command.Type {
+        if let type = Program.commands.first(where: { $0.spec.name == name }) { return type }
+        if name.hasPrefix("-") {
+            throw .usage("unknown option \(PlainText.quoted(name))", advice: "The command comes first.")
+        }
+        throw .usage(
+            "unknown command \(PlainText.quoted(name))",
+            advice: Suggestion.closest(to: name, among: names).map { "Did you mean \($0)?" }
+        )
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import DBus
+import SimulatedRadio
+import Testing
+
+@testable import BlueZSimulator
+
+@Suite("Discovery", .timeLimit(.minutes(1)))
+struct DiscoveryTests {
+    private static func filter(_ values: [String: DBusValue]) -> [DBusValue] { [.variantDictionary(values)] }
+
+    @Test func aFoundDeviceAppearsWithWhatItAdvertises() async throws {
+        let fixture = try await Fixture()
+        let phone = fixture.medium.addAdapter()
+        fixture.medium.setRSSI(-42, between: try #require(fixture.simulator.radios["hci0"]), and: phone)
+        let session = try await fixture.advertise(phone, manufacturerData: [0x1234: [1, 2]])
+        let path = try await fixture.client.discover(phone)
+        let device = try #require(try await fixture.client.objects()[path]?["org.bluez.Device1"])
+        #expect(device["Address"] == .string(phone.address.description))
+        #expect(device["Name"] == .string("phone"))
+        #expect(device["RSSI"] == .int16(-42))
+        #expect(device["UUIDs"] == .strings([Fixture.service.longDescription]))
+        #expect(device["Connected"] == .bool(false))
+        #expect(device["ManufacturerData"]?.asEntries?.first?.value.asBytes == [1, 2])
+        #expect(device["Adapter"] == .objectPath(Fixture.adapterPath))
+        await session.stop()
+    }
+
+    @Test func aSecondStartIsInProgressAndAStopWithoutStartFails() async throws {
+        let fixture = try await Fixture()
+        let client = fixture.client
+        #expect(
+            await client.error(Fixture.adapterPath, "Adapter1", "StopDiscovery") == "Failed: No discovery started")
+        try await client.adapter("StartDiscovery")
+        #expect(
+            await client.error(Fixture.adapterPath, "Adapter1", "StartDiscovery")
+                == "InProgress: Operation already in progress")
+        try await client.adapter("StopDiscovery")
+    }
+
+    @Test func withoutPowerNothingStarts() async throws {
+        let fixture = try await Fixture()
+        let client = fixture.client
+        try await client.set(Fixture.adapterPath, "Adapter1", "Powered", .bool(false))
+        #expect(
+            await client.error(Fixture.adapterPath, "Adapter1", "StartDiscovery") == "NotReady: Resource Not Ready")
+        #expect(
+            await client.error(
+                Fixture.adapterPath, "Adapter1", "SetDiscoveryFilter", Self.filter(["RSSI": .int16(-60)]))
+                == "NotReady: Resource Not Ready")
+    }
+
+    @Test(arguments: [
+        ["RSSI": DBusValue.int16(-60), "Pathloss": .uint16(10)], ["RSSI": .int16(21)], ["RSSI": .int16(-128)],
+        ["RSSI": .uint16(1)], ["Transport": .string("zigbee")], ["UUIDs": .strings(["no uuid"])],
+        ["Nonsense": .bool(true)],
+    ])
+    func aFilterThatMakesNoSenseIsRefused(_ values: [String: DBusValue]) async throws {
+        let fixture = try await Fixture()
+        #expect(
+            await fixture.client.error(
+                Fixture.adapterPath, "Adapter1", "SetDiscoveryFilter", Self.filter(values))
+                == "InvalidArguments: Invalid arguments in method call")
+    }
+
+    @Test func readingsAreInvalidatedWhenTheScanEnds() async throws {
+        let fixture = try await Fixture()
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let path = try await fixture.client.discover(phone)
+        try await fixture.client.adapter("StopDiscovery")
+        _ = try await fixture.client.signals.wait { $0.invalidates(path, "Device1", "RSSI") }
+        let device = try #require(try await fixture.client.objects()[path]?["org.bluez.Device1"])
+        #expect(device["RSSI"] == nil, "a cached device is listed, without a reading")
+        await session.stop()
+    }
+
+    @Test func smallStepsAreSignalledOnlyWithAProximityFilter() async throws {
+        let fixture = try await Fixture()
+        let own = try #require(fixture.simulator.radios["hci0"])
+        let phone = fixture.medium.addAdapter()
+        fixture.medium.setRSSI(-50, between: own, and: phone)
+        let session = try await fixture.advertise(phone)
+        let path = try await fixture.client.discover(phone)
+        fixture.medium.setRSSI(-57, between: own, and: phone)
+        // Something else of the device changes after the small step; when that is signalled, the step was not.
+        let other = try await phone.serve(
+            [],
+            advertising: AdvertisementRequest(
+                localName: "renamed", serviceUUIDs: [Fixture.service],
+                interval: .milliseconds(20) ... .milliseconds(20)))
+        try await fixture.client.property(path, "Device1", "Name") { $0.asString == "renamed" }
+        let changes = fixture.client.signals.all.compactMap { $0.changed(path, "Device1", "RSSI") }
+        #expect(changes.isEmpty)
+        try await fixture.client.adapter("SetDiscoveryFilter", Self.filter(["RSSI": .int16(-127)]))
+        try await fixture.client.property(path, "Device1", "RSSI") { $0.asInt16 == -57 }
+        await other.stop()
+        await session.stop()
+    }
+
+    @Test func theFiltersOfAllClientsAreMerged() async throws {
+        let fixture = try await Fixture()
+        let stranger = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(stranger, services: [0x180F])
+        try await fixture.client.adapter(
+            "SetDiscoveryFilter", Self.filter(["UUIDs": .strings([Fixture.service.longDescription])]))
+        let other = try await Client(fixture.bus)
+        try await other.adapter("SetDiscoveryFilter", Self.filter(["UUIDs": .strings(["180f"])]))
+        try await fixture.client.adapter("StartDiscovery")
+        try await other.adapter("StartDiscovery")
+        // The first client asked for another service, and hears of this device all the same.
+        try await fixture.client.appeared(Fixture.devicePath(stranger))
+        await session.stop()
+    }
+
+    @Test func discoveryEndsWithItsClient() async throws {
+        let fixture = try await Fixture()
+        let other = try await Client(fixture.bus)
+        try await other.adapter("StartDiscovery")
+        try await fixture.client.property(Fixture.adapterPath, "Adapter1", "Discovering") { $0.asBool == true }
+        await other.connection.close()
+        try await fixture.client.property(Fixture.adapterPath, "Adapter1", "Discovering") { $0.asBool == false }
+    }
+
+    @Test func aTemporaryDeviceVanishes30SecondsAfterItWasLastHeard() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let path = Fixture.devicePath(phone)
+        try await fixture.client.adapter("StartDiscovery")
+        await clock.advance(by: .milliseconds(100))
+        try await fixture.client.appeared(path)
+        await session.stop()
+        try await fixture.client.adapter("StopDiscovery")
+        await clock.advance(by: .seconds(29))
+        #expect(try await fixture.client.objects()[path] != nil)
+        await clock.advance(by: .seconds(2))
+        try await fixture.client.vanished(path)
+        let error = await fixture.client.error(path, "Device1", "Connect")
+        #expect(error?.hasPrefix("org.freedesktop.DBus.Error.Unknown") == true)
+    }
+
+    @Test func aHostileClientCannotGrowTheListOfFilters() async throws {
+        let fixture = try await Fixture()
+        let uuids = (0..<200).map { String(String(0x1_0000 + $0, radix: 16).suffix(4)) }
+        #expect(
+            await fixture.client.error(
+                Fixture.adapterPath, "Adapter1", "SetDiscoveryFilter", Self.filter(["UUIDs": .strings(uuids)]))
+                == "InvalidArguments: Invalid arguments in method call")
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import DBus
+import SimulatedRadio
+import Testing
+
+@testable import BlueZSimulator
+
+@Suite("Serving centrals", .timeLimit(.minutes(1)))
+struct ServingTests {
+    private static func host(
+        _ fixture: Fixture, characteristic: [String: DBusValue?] = [:]
+    ) async throws -> HostApp {
+        let app = try await HostApp(fixture.bus, characteristic: characteristic)
+        try await app.register()
+        try await app.advertise()
+        return app
+    }
+
+    private static func att(_ body: () async throws -> Void) async -> ATTError? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? BluetoothError)?.att
+        }
+    }
+
+    @Test func aWriteTellsTheDeviceTheLinkAndTheMTU() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture)
+        let phone = try await Phone(fixture.medium.addAdapter())
+        try await phone.write([1, 2, 3])
+        let call = try await app.asked("WriteValue")
+        #expect(call.arguments.first == .bytes([1, 2, 3]))
+        let options = try #require(call.arguments.last?.asDictionary)
+        #expect(Set(options.keys) == ["device", "link", "mtu"])
+        #expect(options["device"]?.asObjectPath == Fixture.devicePath(phone.radio))
+        #expect(options["mtu"] == .uint16(517))
+        let device = try await fixture.client.objects()[Fixture.devicePath(phone.radio)]?["org.bluez.Device1"]
+        #expect(device?["Connected"] == .bool(true))
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func theToldMTUCanOverstate() async throws {
+        var profile = BehaviourProfile.bluez566
+        profile.overstatedMTU = 517
+        let fixture = try await Fixture(profile: profile)
+        let app = try await Self.host(fixture)
+        let radio = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: 185))
+        let phone = try await Phone(radio)
+        try await phone.write([1])
+        #expect(try await app.asked("WriteValue").arguments.last?.asDictionary?["mtu"] == .uint16(517))
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test(arguments: [
+        ("org.bluez.Error.Failed", "0x81", 0x81 as UInt8), ("org.bluez.Error.Failed", "129", 0x81),
+        ("org.bluez.Error.Failed", "no", 0x80), ("org.bluez.Error.Failed", "0x01", 0x0E),
+        ("org.bluez.Error.NotSupported", "", 0x06), ("org.bluez.Error.NotAuthorized", "", 0x08),
+        ("org.bluez.Error.InvalidValueLength", "", 0x0D), ("org.bluez.Error.InvalidOffset", "", 0x07),
+        ("org.bluez.Error.NotPermitted", "", 0x03), ("org.bluez.Error.InProgress", "", 0xFE),
+        ("org.example.Error.Whatever", "", 0x0E),
+    ])
+    func anErrorOfTheApplicationReachesTheCentralAsItsCode(_ name: String, _ text: String, _ code: UInt8) async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture)
+        app.characteristic.onCall { $0.fail(name: name, message: text) }
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let error = await Self.att { try await phone.write([1]) }
+        #expect(error == ATTError(rawValue: code))
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func anApplicationThatDoesNotAnswerHasFiveSeconds() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let app = try await Self.host(fixture)
+        let kept = Log<MethodCall>()
+        app.characteristic.onCall { kept.add($0) }
+        let radio = fixture.medium.addAdapter()
+        let phone = try await clock.run { try await Phone(radio) }
+        let begun = clock.now
+        let write = Task { await Self.att { try await phone.write([1]) } }
+        _ = try await app.asked("WriteValue")
+        await clock.advance(by: .seconds(6))
+        #expect(await write.value == .unlikelyError)
+        #expect(begun.duration(to: clock.now) >= .seconds(5))
+        // The late answer is nobody's: nothing happens, and the next request is served.
+        for call in kept.all { call.reply() }
+        app.characteristic.onCall { $0.reply() }
+        try await phone.write([2])
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test(arguments: [(BehaviourProfile.bluez566, 511, false), (.bluez566, 510, true), (.bluez582, 512, true)])
+    func olderVersionsRefuseTheLongestWrites(_ profile: BehaviourProfile, _ size: Int, _ passes: Bool) async throws {
+        let fixture = try await Fixture(profile: profile)
+        let app = try await Self.host(fixture)
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let error = await Self.att { try await phone.write([UInt8](repeating: 7, count: size)) }
+        #expect(error == (passes ? nil : .invalidAttributeValueLength))
+        #expect(app.characteristic.calls.all.contains { $0.member == "WriteValue" } == passes)
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func aReadIsSlicedByTheApplicationsOffset() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture)
+        let whole = (0..<100).map { UInt8($0) }
+        app.characteristic.onCall { call in
+            let offset = Int(call.arguments.first?.asDictionary?["offset"]?.asUInt16 ?? 0)
+            call.reply([.bytes(Array(whole.dropFirst(offset)))])
+        }
+        let radio = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: 23))
+        let phone = try await Phone(radio)
+        #expect(try await phone.connection.read(phone.characteristic) == whole)
+        #expect(app.characteristic.calls.all.contains { $0.arguments.first?.asDictionary?["offset"] != nil })
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func everySubscriberHearsEveryNotificationCutToItsMTU() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture, characteristic: ["Notifying": .bool(false)])
+        // Two adapters must be found, so the advertising may not stop at the first.
+        let first = try await Phone(fixture.medium.addAdapter())
+        try await app.call("LEAdvertisingManager1", "UnregisterAdvertisement", [.objectPath(HostApp.advertisementPath)])
+        try await app.advertise()
+        let small = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: 23))
+        let second = try await Phone(small)
+        let one = try await first.connection.subscribe(to: first.characteristic)
+        let two = try await second.connection.subscribe(to: second.characteristic)
+        _ = try await app.asked("StartNotify")
+        let value = [UInt8](repeating: 9, count: 400)
+        try await app.notify(value)
+        var ones = one.values.makeAsyncIterator()
+        var twos = two.values.makeAsyncIterator()
+        #expect(await ones.next() == value)
+        #expect(await twos.next()?.count == 20)
+        try await app.invalidateValue()
+        #expect(await ones.next() == [], "an invalidated Value is an empty notification")
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func stopNotifyComesWithTheLastSubscriber() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture)
+        let first = try await Phone(fixture.medium.addAdapter())
+        try await app.call("LEAdvertisingManager1", "UnregisterAdvertisement", [.objectPath(HostApp.advertisementPath)])
+        try await app.advertise()
+        let second = try await Phone(fixture.medium.addAdapter())
+        let one = try await first.connection.subscribe(to: first.characteristic)
+        let two = try await second.connection.subscribe(to: second.characteristic)
+        await one.cancel()
+        try await first.write([1])
+        _ = try await app.asked("WriteValue")
+        #expect(!app.characteristic.calls.all.contains { $0.member == "StopNotify" })
+        await second.connection.disconnect()
+        _ = try await app.asked("StopNotify")
+        await two.cancel()
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func withNotifyAcquiredTheApplicationLearnsWhoSubscribes() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let subscription = try await phone.connection.subscribe(to: phone.characteristic)
+        let acquire = try await app.asked("AcquireNotify")
+        #expect(acquire.arguments.first?.asDictionary?["device"]?.asObjectPath == Fixture.devicePath(phone.radio))
+        _ = try await app.asked("StartNotify")
+        await subscription.cancel()
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func anAcquireNotifyThatFailsEndsTheMatter() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        app.characteristic.onCall { call in
+            if call.member == "AcquireNotify" {
+                call.fail(name: "org.bluez.Error.Failed", message: "no")
+            } else {
+                call.reply()
+            }
+        }
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let subscription = try await phone.connection.subscribe(to: phone.characteristic)
+        _ = try await app.asked("AcquireNotify")
+        try await phone.write([1])
+        #expect(!app.characteristic.calls.all.contains { $0.member == "StartNotify" })
+        await subscription.cancel()
+        withExtendedLifetime(fixture) {}
+    }
+
+    @Test func aConnectedCentralStopsTheAdvertisingUntilItGoes() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let app = try await Self.host(fixture)
+        let radio = fixture.medium.addAdapter()
+        let phone = try await clock.run { try await Phone(radio) }
+        try await fixture.client.property(Fixture.devicePath(radio), "Device1", "ServicesResolved")
+        let other = fixture.medium.addAdapter()
+        let reports = Log<PeerIdentifier>()
+        let scan = try await other.scan(for: ScanFilter(services: [Fixture.service]))
+        let reader = Task {
+            for await case .discovered(let found) in scan.events { reports.add(found.peer) }
+        }
+        await clock.advance(by: .milliseconds(200))
+        #expect(reports.count == 0)
+        await phone.connection.disconnect()
+        try await fixture.client.property(Fixture.devicePath(radio), "Device1", "Connected") { $0.asBool == false }
+        await clock.advance(by: .milliseconds(200))
+        _ = try await reports.wait { _ in true }
+        reader.cancel()
+        withExtendedLifetime((fixture, app)) {}
+    }
+
+    @Test func writeWithoutResponseBesideWriteAcknowledgesEarly() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(
+            fixture, characteristic: ["Flags": .strings(["write", "write-without-response"])])
+        app.characteristic.onCall { $0.fail(name: "org.bluez.Error.Failed", message: "0x80") }
+        let phone = try await Phone(fixture.medium.addAdapter())
+        try await phone.write([1])
+        _ = try await app.asked("WriteValue")
+        withExtendedLifetime(fixture) {}
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+import BlueZ
+import BlueZSimulator
+import BluetoothLE
+import ContractSuite
+import DBus
+import SimulatedRadio
+
+/// `BlueZRadio`s over simulated daemons, each on a private bus of its own, in one air and in real time.
+///
+/// One daemon for each radio, so that a blow to one side leaves the other alone, as two machines would.
+struct BlueZBench: ContractControls {
+    private struct Machine {
+        let bus: PrivateBus
+        let simulator: BlueZSimulator
+        let radio: BlueZRadio
+
+        var simulated: SimulatedRadio { get throws { try require(simulator.radios["hci0"], "the machine's adapter") } }
+    }
+
+    let medium: SimulatedMedium
+    private let host: Machine
+    private let phone: Machine
+    private let secondPhone: Machine
+
+    static func make(_ profile: BehaviourProfile = .bluez566) async throws -> BlueZBench {
+        let medium = SimulatedMedium(
+            clock: ContinuousClock(),
+            seed: 11,
+            conditions: Conditions(connectionTime: .milliseconds(30), discoveryTime: .milliseconds(30))
+        )
+        return BlueZBench(
+            medium: medium,
+            host: try await machine(medium, profile),
+            phone: try await machine(medium, profile),
+            secondPhone: try await machine(medium, profile)
+        )
+    }
+
+    private static func machine(_ medium: SimulatedMedium, _ profile: BehaviourProfile) async throws -> Machine {
+        let bus = try PrivateBus()
+        let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium, profile: profile)
+        return Machine(
+            bus: bus,
+            simulator: simulator,
+            radio: BlueZRadio(BlueZConfiguration(bus: bus.address))
+        )
+    }
+
+    var bench: ContractBench {
+        ContractBench(
+            name: "BlueZSimulator",
+            peripheral: host.radio,
+            central: phone.radio,
+            secondCentral: secondPhone.radio,
+            controls: self,
+            patience: .seconds(20),
+            silence: .seconds(2)
+        )
+    }
+
+    /// Ends the radios and the daemons.
+    func close() async {
+        for machine in [host, phone, secondPhone] {
+            await machine.radio.shutdown()
+            await machine.simulator.stop()
+            machine.bus.stop()
+        }
+    }
+
+    var abilities: Set<ContractAbility> { Set(ContractAbility.allCases) }
+
+    func perform(_ intervention: ContractIntervention) async throws {
+        switch intervention {
+        case .setPower(let isOn, let role):
+            await machine(role).simulator.setPowered(isOn, adapter: "hci0")
+        case .restartService(let role):
+            try await machine(role).simulator.restart(downFor: .milliseconds(300))
+        case .dropLink:
+            medium.drop(between: try phone.simulated, and: try host.simulated)
+        case .setRSSI(let rssi):
+            medium.setRSSI(rssi, between: try host.simulated, and: try phone.simulated)
+        case .setInRange(let inRange):
+            medium.setInRange(inRange, between: try host.simulated, and: try phone.simulated)
+        case .setMTU(let mtu):
+            medium.setMTU(mtu, between: try host.simulated, and: try phone.simulated)
+        }
+    }
+
+    private func machine(_ role: ContractRole) -> Machine {
+        switch role {
+        case .peripheral: host
+        case .central: phone
+        }
+    }
+
+    /// Runs one case on a bench of its own.
+    static func check(
+        _ contractCase: ContractCase,
+        on profile: BehaviourProfile = .bluez566
+    ) async throws -> (ContractCase.Outcome, linksLeft: [SimulatedLink]) {
+        let bench = try await make(profile)
+        do {
+            let outcome = try await contractCase.run(on: bench.bench)
+            await bench.close()
+            return (outcome, bench.medium.links)
+        } catch {
+            await bench.close()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""python -m lab run|list|serve: the guest's side of scripts/lab.sh."""
+import argparse
+import asyncio
+import itertools
+import logging
+import os
+import sys
+
+from . import cases
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="lab")
+    parser.add_argument("do", choices=("run", "list", "serve"))
+    parser.add_argument("--filter", action="append", default=[])
+    parser.add_argument("--core", action="store_true")
+    parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--subject", choices=cases.SUBJECTS, default="nearby")
+    parser.add_argument("--repeat", type=int, default=1)
+    return parser.parse_args()
+
+
+async def serve(options, folder):
+    from .control import ControlChannel
+    from .lab import Lab
+    from .runner import Runner
+
+    lab = Lab(folder, options.subject)
+    await lab.start()
+    channel = await ControlChannel(lab).open()
+    if options.do == "serve":
+        await channel.serve_forever()
+    with open("/proc/uptime", encoding="utf-8") as file:
+        print(f"ready after {file.read().split('.')[0]} s", flush=True)
+    runner = Runner(lab, options.trace)
+    chosen = list(cases.chosen(options.filter, options.core))
+    await runner.run(itertools.chain.from_iterable([chosen] * options.repeat))
+    return 1 if runner.failed else 0
+
+
+def main():
+    options = arguments()
+    cases.load()
+    if options.do == "list":
+        for case in cases.chosen(options.filter, options.core):
+            print(f"{case.name:44} {'core' if case.core else '    '} {case.about} {' '.join(case.bugs)}".rstrip())
+        return 0
+    # Quiet: the peers' libraries log as errors what the cases provoke on purpose (a link that is gone, a refusal).
+    logging.basicConfig(level=os.environ.get("LAB_LOG", "CRITICAL"), format="lab: %(name)s: %(message)s")
+    return asyncio.run(serve(options, "/run/job"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

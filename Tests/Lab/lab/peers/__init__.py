@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Foreign peers: stacks and libraries that are not ours."""

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Runs the cases, one line each, and keeps what is needed to understand a failure."""
+import asyncio
+import contextlib
+import os
+import time
+import traceback
+
+LOG_LIMIT = 256 * 1024
+
+
+def _source_line(error):
+    """What a bare assert says."""
+    return f"not so: {traceback.extract_tb(error.__traceback__)[-1].line}"
+
+
+class Runner:
+    def __init__(self, lab, trace=False):
+        self.lab = lab
+        self.trace = trace
+        self.passed = self.failed = self.skipped = 0
+
+    async def run(self, cases):
+        for number, case in enumerate(cases, 1):
+            reason = self._not_for(case)
+            if reason:
+                self.skipped += 1
+                if self.lab.subject in case.subjects:
+                    print(f"skip {number} {case.name}: {reason}", flush=True)
+                continue
+            await self._run_one(number, case)
+        with open(os.path.join(self.lab.folder, "summary"), "w", encoding="utf-8") as file:
+            file.write(f"{self.passed} {self.failed} {self.skipped}\n")
+
+    def _not_for(self, case):
+        if self.lab.subject not in case.subjects:
+            return f"is for {' and '.join(case.subjects)}"
+        if self.lab.bluez_version < case.bluez:
+            return f"needs BlueZ {'.'.join(map(str, case.bluez))}"
+        return None
+
+    async def _run_one(self, number, case):
+        lab = self.lab
+        lab.recorder.clear()
+        lab.notes = []
+        logs = [(daemon.log, daemon.log_size()) for daemon in (lab.bluetoothd, lab.bus_daemon)]
+        began = time.monotonic()
+        lab.bluetoothd.crashes.clear()
+        problem = await self._outcome(case)
+        if lab.bluetoothd.crashes:
+            lab.note(f"bluetoothd crashed, exit status {', '.join(map(str, lab.bluetoothd.crashes))}")
+        took = time.monotonic() - began
+        if problem or lab.bluetoothd.crashes or self.trace:
+            self._keep(case, problem, logs)
+        notes = f" ({'; '.join(lab.notes)})" if lab.notes else ""
+        if problem:
+            self.failed += 1
+            first = problem[0].strip().splitlines()[0] if problem[0].strip() else "failed"
+            print(f"not ok {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
+        else:
+            self.passed += 1
+            print(f"ok {number} {case.name} … {took:.1f} s{notes}", flush=True)
+        try:
+            await asyncio.wait_for(lab.clean(), lab.seconds(40))
+        except Exception as error:  # the next case shall have a working guest
+            state = "runs" if lab.bluetoothd.running else f"has ended with {lab.bluetoothd.process.returncode}"
+            print(f"lab: clean-up after {case.name}: {error!r}; bluetoothd {state}", flush=True)
+            self._keep(case, None, logs)
+            await lab.reset()
+
+    async def _outcome(self, case):
+        """None, or (what went wrong, the traceback)."""
+        # A task of its own: a peer's library may cancel whoever waits for it, and that shall not be the runner.
+        running = asyncio.ensure_future(case.run(self.lab))
+        done, _ = await asyncio.wait([running], timeout=self.lab.seconds(case.timeout))
+        if not done:
+            stack = "".join(traceback.format_list(traceback.StackSummary.extract(
+                (frame, frame.f_lineno) for frame in running.get_stack()
+            )))
+            running.cancel()
+            await asyncio.wait([running], timeout=10)
+            return f"did not end within {self.lab.seconds(case.timeout):.0f} s", stack
+        try:
+            running.result()
+        except asyncio.CancelledError:
+            return "a peer's request was cancelled: its link is gone", traceback.format_exc()
+        except AssertionError as error:
+            return str(error) or _source_line(error), traceback.format_exc()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}", traceback.format_exc()
+        return None
+
+    def _keep(self, case, problem, logs):
+        folder = os.path.join(self.lab.folder, "evidence", case.name.replace("/", "--"))
+        os.makedirs(folder, exist_ok=True)
+
+        def write(name, text):
+            with open(os.path.join(folder, name), "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+
+        if problem:
+            write("failure.txt", f"{problem[0]}\n\n{problem[1]}")
+        for number, each in enumerate(self.lab.evidence):
+            write(f"nearby-{number}.txt", each.record())
+        for path, start in logs:
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                file.seek(start)
+                write(os.path.basename(path), file.read()[-LOG_LIMIT:].decode(errors="replace"))
+        adapters = self.lab.recorder.write(os.path.join(folder, "hci.btsnoop"))
+        write("adapters.txt", "".join(f"hci_mon.adapter_id {number}: {name}\n" for number, name in enumerate(adapters)))

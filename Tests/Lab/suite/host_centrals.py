@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: MIT
+"""Our host, met by phones (Bumble) at their most ordinary and their oddest."""
+import asyncio
+
+from bumble import att
+
+from lab import envelope
+from lab.bluez import counts_the_header
+from lab.cases import SUBJECTS, case
+from lab.peers.central import Central
+
+
+def expect_handoff(answer, payload=None):
+    wanted = envelope.decode(envelope.handoff(payload=payload))
+    assert answer == wanted, f"got {answer}"
+
+
+def expect_reject(answer, reason, app=envelope.APP):
+    assert answer["type"] == "reject" and answer["payload"]["reason"] == reason, f"got {answer}, not reject {reason}"
+    assert answer["appId"] == app, f"the reject names {answer['appId']!r}, not {app!r}"
+
+
+async def another_is_served(lab, make=Central.iphone):
+    """The proof that a host came through: the next phone gets its handoff."""
+    expect_handoff(await make(lab).join())
+
+
+@case("host/iphone", core=True, subjects=SUBJECTS)
+async def _(lab):
+    """MTU 185, and the phone's own services are discovered by bluetoothd in turn"""
+    await lab.host().start()
+    await another_is_served(lab)
+
+
+@case("host/android", core=True, subjects=SUBJECTS)
+async def _(lab):
+    """MTU 517"""
+    await lab.host().start()
+    await another_is_served(lab, Central.android)
+
+
+@case("host/android-mtu-23")
+async def _(lab):
+    """Nothing fits 20 bytes, not even a reject: the write fails with ATT 0x80, and at once"""
+    await lab.host().start()
+    phone = Central.android(lab, mtu=23)
+    await phone.connect()
+    await phone.discover()
+    await phone.subscribe()
+    try:
+        await phone.write()
+    except att.ATT_Error as error:
+        assert error.error_code == envelope.APPLICATION_ERROR, f"ATT error {error.error_code:#x}, not 0x80"
+    else:
+        raise AssertionError("the write was acknowledged, though no answer can follow")
+    await phone.leave()
+    await another_is_served(lab)
+
+
+@case("host/long-write", subjects=SUBJECTS)
+async def _(lab):
+    """A request of 300 bytes at MTU 185 comes as prepared writes"""
+    await lab.host().start()
+    expect_handoff(await Central.iphone(lab).join(envelope.padded(300)))
+
+
+@case("host/request-510", bugs=("bluez/bluez#570",), subjects=SUBJECTS)
+async def _(lab):
+    """The largest request that every BlueZ accepts"""
+    await lab.host().start()
+    expect_handoff(await Central.android(lab).join(envelope.padded(510)))
+
+
+@case("host/request-512", bugs=("bluez/bluez#570",))
+async def _(lab):
+    """Refused by bluetoothd where it counts the header (5.66), served elsewhere; the host goes on either way"""
+    await lab.host().start()
+    phone = Central.android(lab)
+    try:
+        expect_handoff(await phone.join(envelope.padded(512)))
+        lab.note("accepted")
+    except att.ATT_Error as error:
+        assert counts_the_header(lab.bluez_version), f"refused with {error.error_code:#x}"
+        lab.note(f"refused with ATT {error.error_code:#04x}")
+        await phone.leave()
+    await another_is_served(lab)
+
+
+@case("host/long-write-512-at-mtu-23")
+async def _(lab):
+    """bluetoothd hands 512 prepared bytes over in two parts; whatever it does, the phone gets an answer or an error"""
+    await lab.host().start()
+    phone = Central.android(lab, mtu=23)
+    await phone.connect()
+    await phone.discover()
+    await phone.subscribe()
+    try:
+        await phone.write(envelope.padded(512))
+        raise AssertionError("acknowledged, though no answer fits")
+    except att.ATT_Error as error:
+        lab.note(f"ATT {error.error_code:#04x}")
+    await phone.leave()
+    await another_is_served(lab)
+
+
+@case("host/address-change", subjects=SUBJECTS)
+async def _(lab):
+    """The same phone comes back under another private address, and is a new guest"""
+    await lab.host().start()
+    phone = Central.iphone(lab)
+    expect_handoff(await phone.join())
+    await phone.change_address()
+    expect_handoff(await phone.join())
+
+
+@case("host/back-again", subjects=SUBJECTS)
+async def _(lab):
+    """The same phone, the same address, twice"""
+    await lab.host().start()
+    phone = Central.iphone(lab)
+    expect_handoff(await phone.join())
+    expect_handoff(await phone.join())
+
+
+@case("host/late-subscriber")
+async def _(lab):
+    """Writes, and subscribes a second later: the answer is given again"""
+    await lab.host().start()
+    phone = Central.android(lab)
+    await phone.connect()
+    await phone.discover()
+    await phone.write()
+    await asyncio.sleep(1)
+    await phone.subscribe()
+    expect_handoff(await phone.answer())
+    await phone.leave()
+
+
+@case("host/never-subscribes", subjects=SUBJECTS)
+async def _(lab):
+    """Writes and leaves; the next one is served"""
+    await lab.host().start()
+    phone = Central.android(lab)
+    await phone.connect()
+    await phone.discover()
+    await phone.write()
+    await phone.leave()
+    await another_is_served(lab)
+
+
+@case("host/silent-subscriber", timeout=90)
+async def _(lab):
+    """One subscribes and says nothing; another finds the host meanwhile and is served"""
+    await lab.host().start()
+    silent = Central.iphone(lab)
+    await silent.go_to("subscribed")
+    await another_is_served(lab, Central.android)
+    await silent.leave()
+
+
+@case("host/two-at-once", bugs=("bluez/bluez#820", "bluez/bluez#1106"), timeout=90)
+async def _(lab):
+    """Both connected and subscribed, both ask: each gets an answer of its own app"""
+    await lab.host().start()
+    first, second = Central.iphone(lab), Central.android(lab)
+    await first.go_to("subscribed")
+    await second.go_to("subscribed")
+    await first.write()
+    await second.write(envelope.join_request(envelope.OTHER_APP))
+    expect_handoff(await first.answer())
+    await first.leave()
+    # The basic profile's notifications reach every subscriber: the second may hear the first's answer before its own.
+    answer = await second.answer()
+    if answer["appId"] == envelope.APP:
+        lab.note("the second heard the first one's answer (broadcast)")
+        answer = await second.answer()
+    expect_reject(answer, "app_mismatch", envelope.OTHER_APP)
+    await second.leave()
+
+
+for step in Central.STEPS:
+
+    @case(f"host/vanishes-{step}", core=step == "written", timeout=90, subjects=SUBJECTS)
+    async def _(lab, step=step):
+        """The phone is gone without goodbye; the next one is served"""
+        await lab.host().start()
+        phone = Central.iphone(lab)
+        await phone.go_to(step)
+        phone.vanish()
+        await another_is_served(lab, Central.android)
+
+
+@case("host/wrong-app", subjects=SUBJECTS)
+async def _(lab):
+    """The reject names the request's app"""
+    await lab.host().start()
+    answer = await Central.iphone(lab).join(envelope.join_request(envelope.OTHER_APP))
+    expect_reject(answer, "app_mismatch", envelope.OTHER_APP)
+
+
+@case("host/wrong-version")
+async def _(lab):
+    """A version of the future"""
+    await lab.host().start()
+    expect_reject(await Central.iphone(lab).join(envelope.join_request(version=2)), "unsupported_version")
+
+
+for name, request in {
+    "one-byte": b"\x00",
+    "binary": bytes(range(200, 256)),
+    "not-an-object": b'["join_request"]',
+    "cut": envelope.join_request()[:-3],
+}.items():
+
+    @case(f"host/malformed-{name}")
+    async def _(lab, request=request):
+        """Rejected as malformed, and the host goes on"""
+        await lab.host().start()
+        expect_reject(await Central.iphone(lab).join(request), "malformed", "-")
+        await another_is_served(lab)
+
+
+@case("host/empty-write")
+async def _(lab):
+    """A write of no bytes: an answer or an ATT error, and the host goes on"""
+    await lab.host().start()
+    phone = Central.iphone(lab)
+    try:
+        expect_reject(await phone.join(b""), "malformed", "-")
+    except att.ATT_Error as error:
+        lab.note(f"ATT {error.error_code:#04x}")
+        await phone.leave()
+    await another_is_served(lab)
+
+
+@case("host/too-large-for-the-phone", bugs=("bluez/bluez#65",))
+async def _(lab):
+    """A handoff of 300 bytes fits MTU 517 and not 185: rejected there, never cut"""
+    payload = {"note": "x" * 200}
+    await lab.host(payload=payload).start()
+    expect_reject(await Central.iphone(lab).join(), "too_large")
+    expect_handoff(await Central.android(lab).join(), payload)
+
+
+@case("host/without-experimental", core=True, subjects=SUBJECTS)
+async def _(lab):
+    """bluetoothd as distributions start it: advertising intervals may be refused, hosting may not"""
+    await lab.restart_bluetoothd(options=())
+    await lab.host().start()
+    await another_is_served(lab)
+
+
+@case("host/pairing-phone", bugs=("bluez/bluez#851",), subjects=SUBJECTS)
+async def _(lab):
+    """A phone whose battery level wants pairing, and the cure that we advise, -P battery: no prompt, and a handoff"""
+    await lab.restart_bluetoothd(options=("-E", "-P", "battery"))
+    await lab.host().start()
+    phone = Central.guarded(lab, on_pairing="refuses")
+    await phone.go_to("subscribed")
+    await asyncio.sleep(3)
+    assert not phone.pairing_asked.is_set(), "bluetoothd asks for pairing all the same"
+    await phone.write()
+    expect_handoff(await phone.answer())
+    await phone.leave()
+
+
+@case("host/once")
+async def _(lab):
+    """--once: ends by itself, status 0, and leaves no advertisement"""
+    host = await lab.host(more=("--once",)).start()
+    await another_is_served(lab)
+    await host.delivered()
+    assert await host.ended() == 0
+    assert await lab.bluez.active_instances("hci0") == 0
+
+
+@case("host/max-joins", timeout=90)
+async def _(lab):
+    """--max-joins 2"""
+    host = await lab.host(more=("--max-joins", "2")).start()
+    await another_is_served(lab)
+    await another_is_served(lab, Central.android)
+    assert await host.ended() == 0
+
+
+@case("host/time-out")
+async def _(lab):
+    """--once --timeout with nobody near: status 75, nothing left behind"""
+    host = await lab.host(timeout=3, more=("--once",)).start()
+    assert await host.ended() == 75
+    assert await lab.bluez.active_instances("hci0") == 0
+
+
+@case("host/terminated", core=True)
+async def _(lab):
+    """SIGTERM while a phone is connected: unregisters, ends, leaves nothing"""
+    host = await lab.host().start()
+    phone = Central.iphone(lab)
+    await phone.go_to("subscribed")
+    await host.stop()
+    assert await lab.bluez.active_instances("hci0") == 0
+    await phone.leave()
+
+
+@case("host/twenty", timeout=240)
+async def _(lab):
+    """20 phones arrive together; every one ends with the handoff or a typed busy"""
+    await lab.host().start()
+    outcomes = []
+
+    async def come(phone):
+        await phone.connect(timeout=120)
+        await phone.discover()
+        await phone.subscribe()
+        await phone.write()
+        answer = await phone.answer(timeout=40)
+        if answer["type"] == "handoff":
+            expect_handoff(answer)
+        else:
+            expect_reject(answer, "busy")
+        outcomes.append(answer["type"])
+        await phone.leave()
+
+    await asyncio.gather(*(come(Central.android(lab)) for _ in range(20)))
+    lab.note(f"{outcomes.count('handoff')} handoffs, {outcomes.count('reject')} busy")

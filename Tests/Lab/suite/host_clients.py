@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Our host, joined by Linux clients over the same bluetoothd, hci1 to hci0."""
+import asyncio
+import os
+import sys
+
+from lab import envelope
+from lab.cases import SUBJECTS, case
+from lab.peers.bleak_client import BleakJoin
+
+from .host_centrals import expect_handoff, expect_reject
+
+
+@case("host/bleak", core=True, subjects=SUBJECTS, bugs=("hbldh/bleak#1885",))
+async def _(lab):
+    """bleak finds, subscribes, writes"""
+    await lab.host().start()
+    expect_handoff(await BleakJoin(lab).join())
+
+
+@case("host/bleak-again", subjects=SUBJECTS)
+async def _(lab):
+    """Twice, the second time with bluetoothd's cache warm"""
+    await lab.host().start()
+    client = BleakJoin(lab)
+    expect_handoff(await client.join())
+    expect_handoff(await client.join())
+
+
+@case("host/bleak-wrong-app", subjects=SUBJECTS)
+async def _(lab):
+    """Rejected with the request's app"""
+    await lab.host().start()
+    answer = await BleakJoin(lab).join(envelope.join_request(envelope.OTHER_APP))
+    expect_reject(answer, "app_mismatch", envelope.OTHER_APP)
+
+
+@case("host/simpleble", subjects=SUBJECTS, timeout=90)
+async def _(lab):
+    """SimpleBLE (simplepyble) does not see a host that is not Discoverable"""
+    await lab.host().start()
+    client = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-S",
+        os.path.join(os.path.dirname(__file__), "..", "lab", "peers", "simpleble_join.py"),
+        lab.adapter("hci1").address,
+        envelope.SERVICE,
+        envelope.MESSAGE,
+        envelope.join_request().decode(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    out, errors = await client.communicate()
+    assert client.returncode == 0, errors.decode(errors="replace").strip().splitlines()[-1:]
+    expect_handoff(envelope.decode(out))
+
+
+@case("nearby/both-ends", core=True)
+async def _(lab):
+    """nearby join meets nearby host"""
+    await lab.host().start()
+    join = await lab.join().start()
+    outcome = await join.outcome()
+    assert outcome.kind == "handoff", outcome
+    expect_handoff(outcome.message)

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: MIT
+"""What the real stack does, as docs/bluez.md says it: the ground that our code and our simulator stand on.
+
+No code of ours runs here, only bluetoothd, the kernel and the peers. A case that fails on a new BlueZ is news.
+"""
+import asyncio
+
+from bumble import att
+
+from lab import envelope
+from lab.bluez import DEVICE, BusError, counts_the_header
+from lab.cases import SUBJECTS, case
+from lab.peers.bleak_client import BleakJoin
+from lab.peers.central import Central
+from lab.peers.dbus_host import DBusHost
+from lab.peers.peripheral import Peripheral
+
+
+@case("stack/broadcast", bugs=("bluez/bluez#820", "bluez/bluez#1106"), subjects=SUBJECTS, timeout=90)
+async def _(lab):
+    """bluez.md 1: a notification reaches every subscriber"""
+    host = await DBusHost(lab).start()
+    first, second = Central.iphone(lab), Central.android(lab)
+    await first.go_to("subscribed")
+    await host.advertise_again()
+    await second.go_to("subscribed")
+    await first.write()
+    await first.answer()
+    assert (await second.answer())["type"] == "handoff"
+
+
+@case("stack/subscriber-is-told-by-acquire", subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 2: NotSupported to AcquireNotify tells the device, and StartNotify follows"""
+    host = await DBusHost(lab).start()
+    phone = Central.iphone(lab)
+    await phone.go_to("answered")
+    [acquired] = host.seen("acquire")
+    assert acquired["device"].endswith(str(phone.address).split("/")[0].replace(":", "_")), acquired
+    assert host.seen("subscribed")
+    lab.note(f"mtu {acquired['mtu']}")
+
+
+@case("stack/advertising-while-connected", subjects=SUBJECTS, timeout=90)
+async def _(lab):
+    """bluez.md 14: with a central connected, the host is on the air no more, though its instance is active"""
+    await DBusHost(lab).start()
+    await Central.iphone(lab).go_to("connected")
+    await asyncio.sleep(2)
+    active = await lab.bluez.active_instances("hci0")
+    on_air = any(set_.enabled for set_ in lab.adapter("hci0").controller.advertising_sets.values())
+    on_air = on_air or lab.adapter("hci0").controller.le_legacy_advertiser.enabled
+    lab.note(f"ActiveInstances {active}, on the air: {on_air}")
+    assert active == 1
+
+
+@case("stack/write-512", bugs=("bluez/bluez#570",), subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 8: 510 bytes are accepted; 511 and 512 not from 5.56 to 5.68"""
+    host = await DBusHost(lab).start()
+    phone = Central.android(lab)
+    await phone.go_to("subscribed")
+    await phone.write(envelope.padded(510))
+    await phone.answer()
+    try:
+        await phone.write(envelope.padded(512))
+        outcome = "accepted"
+    except att.ATT_Error as error:
+        outcome = f"refused with ATT {error.error_code:#04x}"
+    lab.note(f"512 bytes {outcome}")
+    assert (outcome == "accepted") != counts_the_header(lab.bluez_version), outcome
+    assert len(host.seen("written")) == (2 if outcome == "accepted" else 1)
+
+
+@case("stack/long-writes", bugs=("bluez/bluez#570",), subjects=SUBJECTS, timeout=120)
+async def _(lab):
+    """Prepared writes: where bluetoothd counts the 4 header bytes, 508 is the most, not 510"""
+    host = await DBusHost(lab, answer=lambda request: []).start()
+    for mtu, lengths in ((23, (300, 508, 509, 512)), (185, (508, 509, 512))):
+        phone = Central(lab, mtu=mtu, asks_mtu=mtu > 23)
+        await phone.go_to("subscribed")
+        for length in lengths:
+            host.events.clear()
+            try:
+                await phone.write(envelope.padded(length))
+                outcome = "ok"
+            except att.ATT_Error as error:
+                outcome = f"ATT {error.error_code:#04x}"
+            parts = [(each["options"].get("offset", 0), len(each["value"])) for each in host.seen("written")]
+            plain = parts == [(0, length)] and outcome == "ok"
+            lab.note(f"MTU {mtu}, {length} bytes: {outcome}" + ("" if plain else f" {parts}"))
+            if length <= 508 or not counts_the_header(lab.bluez_version):
+                assert plain, f"{length} bytes at MTU {mtu}: {outcome}, offset and length {parts}"
+        await phone.leave()
+        await host.advertise_again()
+
+
+@case("stack/truncates-silently", bugs=("bluez/bluez#65",), subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 7: a notification longer than MTU-3 is cut, and nobody is told"""
+    message = envelope.handoff(payload={"note": "x" * 300})
+    host = await DBusHost(lab, answer=lambda request: [message]).start()
+    phone = Central(lab, mtu=100)
+    await phone.go_to("subscribed")
+    await phone.write()
+    received = await asyncio.wait_for(phone.received.get(), lab.seconds(10))
+    lab.note(f"{len(received)} of {len(message)} bytes at MTU {phone.connection.att_mtu}")
+    assert message.startswith(received) and len(received) == phone.connection.att_mtu - 3
+    assert host.seen("written")[0]["options"].get("mtu") in (100, None)
+
+
+@case("stack/power-cycle", bugs=("bluez/bluez#644", "bluez/bluez#1015"), subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 14: after a power cycle the instance is counted, no Release came, and nothing is on the air"""
+    host = await DBusHost(lab).start()
+    await lab.cycle_power("hci0")
+    await asyncio.sleep(2)
+    controller = lab.adapter("hci0").controller
+    on_air = controller.le_legacy_advertiser.enabled or any(s.enabled for s in controller.advertising_sets.values())
+    active = await lab.bluez.active_instances("hci0")
+    lab.note(f"ActiveInstances {active}, released: {bool(host.seen('released'))}, on the air: {on_air}")
+    assert not host.seen("released")
+
+
+@case("stack/bluetoothd-killed", subjects=SUBJECTS)
+async def _(lab):
+    """The server hears no StopNotify; everything is to be registered again"""
+    host = await DBusHost(lab).start()
+    await Central.iphone(lab).go_to("subscribed")
+    await lab.restart_bluetoothd()
+    assert not host.seen("unsubscribed")
+    assert await lab.bluez.active_instances("hci0") == 0
+    await host.register()
+    await Central.android(lab).join()
+
+
+@case("stack/supervision-time-out", subjects=SUBJECTS)
+async def _(lab):
+    """Both sides hear 0x08; BlueZ's device turns Connected=false, StopNotify comes"""
+    host = await DBusHost(lab).start()
+    phone = Central.iphone(lab)
+    await phone.go_to("subscribed")
+    assert lab.medium.drop(["hci0"]) == 1
+    await asyncio.wait_for(phone.lost.wait(), 5)
+    for _ in range(50):
+        devices = (await lab.bluez.devices()).values()
+        if not any(each["Connected"] for each in devices) and host.seen("unsubscribed"):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"after 5 s: {[each['Connected'] for each in devices]}, events {host.events}")
+
+
+@case("stack/adapter-unplugged", subjects=SUBJECTS)
+async def _(lab):
+    """The adapter's objects go and come back under the same name; the other adapter never notices"""
+    lab.adapter("hci1").unplug()
+    for _ in range(100):
+        if await lab.bluez.powered() == {"hci0"}:
+            break
+        await asyncio.sleep(0.1)
+    assert await lab.bluez.powered() == {"hci0"}
+    await DBusHost(lab).start()
+    await lab.adapters[1].plug()
+    await lab.bluez.wait_powered(["hci0", "hci1"], lab.seconds(20))
+    assert (await BleakJoin(lab).join())["type"] == "handoff"
+
+
+@case("stack/bus-restarted", subjects=SUBJECTS, timeout=90)
+async def _(lab):
+    """bluetoothd ends with the bus; after both are back, a new server serves"""
+    await lab.restart_bus()
+    await DBusHost(lab).start()
+    await Central.iphone(lab).join()
+
+
+@case("stack/rssi-of-each-peer", subjects=SUBJECTS)
+async def _(lab):
+    """What a peer's RSSI is set to is what bluetoothd shows, and follows a change during one scan"""
+    near, far = Peripheral(lab, name="NEAR"), Peripheral(lab, name="FAR")
+    near.rssi, far.rssi = -40, -80
+    await near.start()
+    await far.start()
+    path = "/org/bluez/hci1"
+    from dbus_fast import Variant
+
+    # RSSI -127: only that lifts the 8 dB step (bluez.md 17).
+    filter_ = {"Transport": Variant("s", "le"), "RSSI": Variant("n", -127)}
+    await lab.bluez.call(path, "org.bluez.Adapter1", "SetDiscoveryFilter", "a{sv}", [filter_])
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+    try:
+        await _shown(lab, {"NEAR": -40, "FAR": -80})
+        far.rssi = -77
+        await _shown(lab, {"NEAR": -40, "FAR": -77})
+    finally:
+        await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+
+
+async def _shown(lab, wanted):
+    for _ in range(100):
+        shown = {each.get("Name"): each.get("RSSI") for each in (await lab.bluez.devices()).values()}
+        if wanted.items() <= shown.items():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"bluetoothd shows {shown}, not {wanted}")
+
+
+@case("stack/server-pushes-on-subscription", bugs=("hbldh/bleak#1885",), subjects=SUBJECTS)
+async def _(lab):
+    """A notification that is sent before the subscription is acknowledged: does BlueZ's client hear it?"""
+    host = Peripheral(lab, on_subscribe=lambda host, connection: host.notify(connection, envelope.handoff()))
+    await host.start()
+    client = BleakJoin(lab)
+    await client.connect()
+    try:
+        await client.subscribe()
+        try:
+            await client.answer(timeout=2)
+            lab.note("heard")
+        except asyncio.TimeoutError:
+            lab.note("lost")
+    finally:
+        await client.client.disconnect()
+
+
+@case("stack/device-objects", subjects=SUBJECTS)
+async def _(lab):
+    """A central's device object, as a server sees it"""
+    await DBusHost(lab).start()
+    phone = Central.iphone(lab)
+    await phone.go_to("connected")
+    found = [values for path, values in (await lab.bluez.objects()).items() if values.get(DEVICE, {}).get("Connected")]
+    assert len(found) == 1
+    lab.note(f"AddressType {found[0][DEVICE]['AddressType']}")
+
+
+for reaction in ("refuses", "accepts", None):
+
+    @case(f"stack/pairing-{reaction or 'ignored'}", bugs=("bluez/bluez#851",), subjects=SUBJECTS, timeout=90)
+    async def _(lab, reaction=reaction):
+        """A phone guards its battery level; bluetoothd reads it and asks for pairing. What becomes of the link?"""
+        host = await DBusHost(lab).start()
+        phone = Central.guarded(lab, on_pairing=reaction)
+        try:
+            await phone.go_to("subscribed")
+            await asyncio.wait_for(phone.pairing_asked.wait(), lab.seconds(8))
+            await asyncio.sleep(0.5)
+            writing = phone.later(phone.write())
+            await asyncio.wait([writing], timeout=lab.seconds(5))
+            answered = writing.done() and writing.exception() is None
+            heard = bool(host.seen("written"))
+            outcome = "answered" if answered else f"write not answered (server heard of it: {heard})"
+        except (ConnectionError, asyncio.TimeoutError) as error:
+            outcome = str(error) or "not asked for"
+        lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
+
+
+@case("stack/discovery-outlives-bluetoothd", subjects=SUBJECTS)
+async def _(lab):
+    """bluetoothd is killed while it discovers: the kernel goes on for 10 s, and the new one's first StartDiscovery
+    is refused with InProgress, though nobody has a session"""
+    path = "/org/bluez/hci1"
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+    await asyncio.sleep(1)
+    await lab.restart_bluetoothd(pause=0.5)
+    began = asyncio.get_running_loop().time()
+    refusals = []
+    while True:
+        try:
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+            break
+        except BusError as error:
+            refusals.append(error.name.rsplit(".", 1)[1])
+            assert len(refusals) < 40, refusals
+        await asyncio.sleep(0.5)
+    took = asyncio.get_running_loop().time() - began
+    lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")

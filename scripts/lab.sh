@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Runs the project's cases on a real bluetoothd and kernel, in a virtual machine with virtual controllers.
+# docs/testing.md ("The lab") describes it.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+usage: scripts/lab.sh [options]
+
+  --bluez V       the BlueZ to run on: 5.55, 5.66, 5.82, 5.87 or all; may be repeated (default: 5.66)
+  --filter NAME   only cases whose name begins with NAME, or matches it as a pattern; may be repeated
+  --core          only the handoff and fault core
+  --subject S     nearby (default) or reference: the lab's own small host and client, to test the lab itself
+  --nearby PATH   the nearby binary (default: built with swift build)
+  --repeat N      run the chosen cases N times in the one boot
+  --trace         keep the HCI trace of every case, not only of those that failed
+  --list          name the cases and stop
+  --shell         a prompt in the guest instead of the cases
+  --keep          keep the run's folder even when everything passed
+  --set-up        download and make everything that the chosen versions need, and stop
+
+Everything is cached in ${XDG_CACHE_HOME:-~/.cache}/nearbydiscoverykit/lab.
+exit status: 0 all passed, 1 a case failed, 2 usage, 70 the lab itself could not run
+TEXT
+}
+
+HERE=$(cd "$(dirname "$0")/.." && pwd)
+LAB=$HERE/Tests/Lab
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
+# shellcheck source=scripts/lib/packages.sh
+. "$HERE/scripts/lib/packages.sh"
+# shellcheck source=Tests/Lab/boot/setup.sh
+. "$LAB/boot/setup.sh"
+
+versions=() arguments=() mode=suite keep='' nearby='' subject=nearby setup_only=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    --bluez)
+        case ${2:-} in
+        all) versions+=(5.66 5.55 5.82 5.87) ;;
+        5.55 | 5.66 | 5.82 | 5.87) versions+=("$2") ;;
+        *) echo "lab.sh: --bluez takes 5.55, 5.66, 5.82, 5.87 or all, not '${2:-}'" >&2; exit 2 ;;
+        esac
+        shift ;;
+    --subject)
+        case ${2:-} in nearby | reference) subject=$2 ;;
+        *) echo "lab.sh: --subject takes nearby or reference, not '${2:-}'" >&2; exit 2 ;; esac
+        shift ;;
+    --filter | --repeat)
+        [[ ${2:-} =~ ^[A-Za-z0-9_./*-]+$ ]] || { echo "lab.sh: $1 takes a name or number, not '${2:-}'" >&2; exit 2; }
+        arguments+=("$1" "$2")
+        shift ;;
+    --nearby)
+        nearby=$(readlink -e "${2:-}") || { echo "lab.sh: --nearby: no such file: '${2:-}'" >&2; exit 2; }
+        shift ;;
+    --core | --trace) arguments+=("$1") ;;
+    --keep) keep=1 ;;
+    --list) mode=list ;;
+    --shell) mode=shell ;;
+    --set-up) setup_only=1 ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "lab.sh: unknown option '$1' (--help lists them)" >&2; exit 2 ;;
+    esac
+    shift
+done
+[ ${#versions[@]} -gt 0 ] || versions=(5.66)
+# A guest on a busy machine is slow: LAB_PATIENCE=3 triples every time limit of the lab (none of nearby's own).
+PATIENCE=${LAB_PATIENCE:-1}
+
+locked set_up || exit 70
+if [ $mode = list ]; then
+    cd "$LAB" && PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
+fi
+
+# root_for VERSION: prints the root file system whose BlueZ it is ("" = this system's own).
+root_for() {
+    local suite
+    case $1 in 5.55) suite=bullseye ;; 5.66) suite=bookworm ;; 5.82) suite=trixie ;; 5.87) suite=sid ;; esac
+    [ "$(bluez_of '')" = "$1" ] && return
+    locked make_root "$suite" || return
+    echo "$CACHE/roots/$suite"
+}
+
+# boot FOLDER: one guest, which finds its work in that folder. Gives up after LAB_LIMIT seconds.
+boot() {
+    local folder=$1 kernel serial=(-serial "file:$1/console.log") qemu watchdog copy status
+    kernel=$(echo "$CACHE"/kernel/boot/vmlinuz-*)
+    [ $mode = shell ] && serial=(-serial mon:stdio)
+    local command=(qemu-system-x86_64 -M "pc,usb=off,vmport=off" -nodefaults -no-user-config -no-reboot
+        -accel "tcg,thread=multi" -cpu max -smp "${LAB_CPUS:-2}" -m "${LAB_MEMORY:-2048}" -display none
+        -kernel "$kernel" -initrd "$CACHE/initramfs.gz"
+        -append "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr random.trust_cpu=on
+                 tsc=reliable cryptomgr.notests"
+        -virtfs "local,path=/,mount_tag=hostroot,security_model=none,readonly=on,multidevs=remap"
+        -virtfs "local,path=$folder,mount_tag=job,security_model=none,multidevs=remap"
+        "${serial[@]}")
+    if [ $mode = shell ]; then
+        "${command[@]}"
+        return
+    fi
+    mkfifo "$folder/output.fifo"
+    tee "$folder/output.txt" <"$folder/output.fifo" &
+    copy=$!
+    "${command[@]}" -device virtio-serial-pci -chardev "file,id=output,path=$folder/output.fifo" \
+        -device "virtserialport,chardev=output,name=output" </dev/null >"$folder/qemu.log" 2>&1 &
+    qemu=$!
+    (
+        sleep "${LAB_LIMIT:-2400}" &
+        trap 'kill $!' TERM
+        wait $! && say "the guest did not end within ${LAB_LIMIT:-2400} s" && kill $qemu
+    ) &
+    watchdog=$!
+    # Ctrl-C and the like: the guest ends with us.
+    trap 'kill $qemu $watchdog 2>/dev/null; exit 130' INT TERM HUP
+    status=0
+    wait $qemu || status=$?
+    trap - INT TERM HUP
+    kill $watchdog 2>/dev/null || true
+    wait $watchdog 2>/dev/null || true
+    wait $copy
+    rm -f "$folder/output.fifo"
+    return $status
+}
+
+# run_on VERSION: a folder for the run, the guest, its results added to the totals.
+run_on() {
+    local version=$1 root folder found passed failed skipped
+    if ! root=$(root_for "$version"); then
+        echo "skipped: BlueZ $version: its Debian release could not be fetched"
+        total_skipped=$((total_skipped + 1))
+        return 0
+    fi
+    found=$(bluez_of "$root")
+    folder=$(mktemp -d "$CACHE/runs/$(date +%Y%m%d-%H%M%S)-$version.XXX")
+    chmod 755 "$folder"
+    mkdir "$folder/suite"
+    cp -r "$LAB"/{lab,suite,boot} "$folder/suite/"
+    cp "$LAB/boot/guest-init.sh" "$folder/"
+    # Compiled here, because the guest emulates its processor.
+    "$CACHE/venv/bin/python" -m compileall -q "$folder/suite/lab" "$folder/suite/suite"
+    {
+        printf 'LAB_MODE=%q\n' $mode
+        printf 'LAB_KERNEL=%q\n' "$CACHE/kernel"
+        printf 'LAB_ROOT=%q\n' "$root"
+        printf 'LAB_DAEMON=%q\n' "$(daemon_of "$root")"
+        printf 'LAB_BLUEZ=%q\n' "$found"
+        printf 'LAB_PYTHON=%q\n' "$CACHE/venv/bin/python"
+        printf 'LAB_SUITE=%q\n' "$folder/suite"
+        printf 'LAB_NEARBY=%q\n' "$nearby"
+        printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
+        printf 'LAB_ARGUMENTS=%q\n' "run --subject $subject ${arguments[*]}"
+    } >"$folder/env"
+    echo "BlueZ $found ($([ -n "$root" ] && echo "Debian $(basename "$root")" || echo "this system")), $(
+        basename "$(echo "$CACHE"/kernel/boot/vmlinuz-*)" | sed 's/vmlinuz-/kernel /')"
+    [ "$found" = "$version" ] || say "note: asked for $version, the release now has $found"
+    boot "$folder" || true
+    [ $mode = shell ] && { rm -rf "$folder"; return 0; }
+    if ! read -r passed failed skipped 2>/dev/null <"$folder/summary"; then
+        say "the guest never reported; see $folder (console.log, output.txt)"
+        total_failed=$((total_failed + 1)) broken=1
+        return 0
+    fi
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+    rm -rf "$folder/suite"
+    if [ "$failed" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
+        echo "evidence: $folder"
+    else
+        rm -rf "$folder"
+    fi
+}
+
+if [ -n "$setup_only" ]; then
+    status=0
+    for version in "${versions[@]}"; do
+        root=$(root_for "$version") && echo "BlueZ $(bluez_of "$root"): ready" || status=70
+    done
+    exit $status
+fi
+if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
+    (cd "$HERE" && swift build --product nearby >&2) || exit 70
+    nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
+fi
+total_passed=0 total_failed=0 total_skipped=0 broken=''
+for version in "${versions[@]}"; do run_on "$version"; done
+[ $mode = shell ] && exit 0
+total="$total_passed passed, $total_failed failed"
+[ $total_skipped -eq 0 ] || total+=", $total_skipped skipped"
+echo "$total"
+[ -n "$broken" ] && exit 70
+[ $total_failed -eq 0 ]

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Sourced by the scripts: system packages, installed only where they are missing.
+
+# need_packages WHY PACKAGE...: says what is missing and what for, then installs it (through sudo unless we are root).
+need_packages() {
+    local why=$1 package missing=() as_root=()
+    shift
+    for package; do
+        dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        echo "Please install these (Debian's names), needed for $why: ${missing[*]}" >&2
+        return 1
+    fi
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    echo "Installing for $why: ${missing[*]}" >&2
+    "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 update -qq
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
+        --no-install-recommends "${missing[@]}" >/dev/null
+}

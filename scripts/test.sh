@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Runs every test that needs no virtual machine. Installs what is missing for it.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+usage: scripts/test.sh [options] [-- arguments for `swift test`]
+
+Runs every test target in a process of its own, or, with --filter, the tests that match in one.
+
+  --sanitize thread|address   build and run with that sanitizer, in a build folder of its own
+  --filter PATTERN            only tests whose names match; may be repeated
+  --strict                    warnings are errors
+  -h, --help                  show this help
+TEXT
+}
+
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/lib/packages.sh
+. scripts/lib/packages.sh
+# shellcheck source=scripts/lib/toolchain.sh
+. scripts/lib/toolchain.sh
+
+# Swift Testing only: with XCTest in, AddressSanitizer reports XCTest's own leaks.
+options=(--disable-xctest)
+build=()
+filters=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --sanitize)
+        case ${2:-} in
+        thread | address) ;;
+        *) echo "test.sh: --sanitize takes thread or address, not '${2:-}'" >&2; exit 2 ;;
+        esac
+        build+=(--sanitize="$2" --scratch-path ".build/$2-sanitizer")
+        shift
+        ;;
+    --filter)
+        [ -n "${2:-}" ] || { echo "test.sh: --filter takes a pattern" >&2; exit 2; }
+        filters+=(--filter "$2")
+        shift
+        ;;
+    --strict) build+=(-Xswiftc -warnings-as-errors) ;;
+    -h | --help) usage; exit 0 ;;
+    --) shift; options+=("$@"); break ;;
+    *) echo "test.sh: unknown option '$1' (--help lists them)" >&2; exit 2 ;;
+    esac
+    shift
+done
+
+need_swift
+need_packages "building (libdbus)" libdbus-1-dev
+command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
+command -v dbus-daemon >/dev/null || need_packages "the tests' private buses" dbus
+python3 -c 'import ensurepip, venv' 2>/dev/null ||
+    need_packages "the Python environment of the tests' foreign peers (bleak, dbus-fast)" python3 python3-venv
+scripts/python-env.sh >/dev/null
+
+swift build --build-tests "${build[@]}"
+if [ ${#filters[@]} -gt 0 ]; then
+    exec swift test --skip-build "${build[@]}" "${options[@]}" "${filters[@]}"
+fi
+
+# A process for each target: tests that turn a clock by hand wait until their process is at rest, and tests of one room
+# shall not keep those of another from it. A target that hangs fails, and the rest still runs.
+passed=0
+failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for folder in Tests/*Tests; do
+    target=${folder#Tests/}
+    echo "--- $target"
+    status=0
+    timeout --signal=INT --kill-after=10 900 swift test --skip-build "${build[@]}" "${options[@]}" --filter "^$target\\." \
+        >"$log" 2>&1 || status=$?
+    count=$(sed -n 's/.*Test run with \([0-9]*\) tests\{0,1\} .*/\1/p' "$log" | tail -n 1)
+    if [ "$status" -ne 0 ] || [ "${count:-0}" -eq 0 ]; then
+        cat "$log"
+        [ "$status" -ne 124 ] || echo "$target did not end within 15 minutes"
+        echo "$target failed (exit status $status, ${count:-0} tests)"
+        bad=$(grep -c '✘ Test .* failed after' "$log" || true)
+        failed=$((failed + (bad > 0 ? bad : 1)))
+        good=$(grep -c '✔ Test .* passed after' "$log" || true)
+        passed=$((passed + good))
+    else
+        grep 'Test run with' "$log" | tail -n 1
+        passed=$((passed + count))
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
