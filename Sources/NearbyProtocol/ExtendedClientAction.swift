@@ -51,17 +51,6 @@ package enum ExtendedClientAction: Equatable, Sendable {
     case progress(AttemptID, received: Int)
 }
 
-package enum ExtendedPhase: Equatable, Sendable {
-    case connecting
-    case discovering
-    case readingHello
-    case subscribing
-    case writing
-    case awaitingAnswer
-    /// The handoff is here; the host is being told.
-    case writingReceipt
-}
-
 /// How far a message can be trusted.
 public enum MessageSecurity: Hashable, Sendable {
     /// Plain text: anybody in range may have written it.
@@ -84,7 +73,7 @@ package enum ExtendedOutcome: Equatable, Sendable {
 
 /// Why one exchange came to nothing.
 package enum ExtendedExchangeFailure: Equatable, Sendable {
-    case link(LinkFailure, during: ExtendedPhase)
+    case link(LinkFailure, during: ExchangePhase)
     /// Every instance of the service serves another app.
     case otherApp
     /// The device advertises the service but does not have it.

@@ -20,14 +20,7 @@ package struct ExtendedExchangeMachine: Sendable {
         }
     }
 
-    /// When each phase was over.
-    package struct Times: Equatable, Sendable {
-        package var connected: Instant?
-        package var resolved: Instant?
-        package var subscribed: Instant?
-        package var written: Instant?
-        package var answered: Instant?
-    }
+    package typealias Times = ExchangeMachine.Times
 
     /// An answer that counts only if none better comes.
     struct Doubt: Sendable {
@@ -38,7 +31,7 @@ package struct ExtendedExchangeMachine: Sendable {
     package let attempt: AttemptID
     package let peer: PeerID
     package let configuration: ExtendedClientConfiguration
-    package internal(set) var phase = ExtendedPhase.connecting
+    package internal(set) var phase = ExchangePhase.connecting
     package internal(set) var times = Times()
     /// Whether there may be a link to end.
     package private(set) var mayBeLinked = true
@@ -77,7 +70,19 @@ package struct ExtendedExchangeMachine: Sendable {
         connectTimeout: Duration = ProtocolLimits.connect, entropy: Entropy = .system, at now: Instant
     ) throws(EnvelopeError) {
         guard Sodium.isReady else { throw EnvelopeError(code: .malformed, message: "libsodium does not start.") }
-        request = try configuration.request()
+        self.init(
+            attempt, with: peer, configuration, request: try configuration.request(),
+            exposuresAllowed: exposuresAllowed, assumesSmallestNotifications: assumesSmallestNotifications,
+            connectTimeout: connectTimeout, entropy: entropy, at: now)
+    }
+
+    /// - Parameter request: what `configuration.request()` gave; libsodium has been started.
+    init(
+        _ attempt: AttemptID, with peer: PeerID, _ configuration: ExtendedClientConfiguration, request: [UInt8],
+        exposuresAllowed: Int, assumesSmallestNotifications: Bool, connectTimeout: Duration, entropy: Entropy = .system,
+        at now: Instant
+    ) {
+        self.request = request
         self.attempt = attempt
         self.peer = peer
         self.configuration = configuration
@@ -183,7 +188,7 @@ package struct ExtendedExchangeMachine: Sendable {
         return Step(outcome: outcome)
     }
 
-    mutating func enter(_ phase: ExtendedPhase, at now: Instant) {
+    mutating func enter(_ phase: ExchangePhase, at now: Instant) {
         self.phase = phase
         let time =
             switch phase {
@@ -192,13 +197,5 @@ package struct ExtendedExchangeMachine: Sendable {
             default: ProtocolLimits.attStep
             }
         phaseDeadline = now + time
-    }
-}
-
-extension ExchangeMachine {
-    /// Goes on where an `ExtendedExchangeMachine` ended with `useBasic`: the link is up and its services are known.
-    package mutating func resume(instances: [Int], at now: Instant) -> Step {
-        _ = handle(.connected, at: now)
-        return handle(.discovered(instances: instances), at: now)
     }
 }

@@ -34,9 +34,10 @@ extension ExtendedHostMachine {
         }
         let key = undecided.removeValue(forKey: request.id)
         if isApps, let key { memory.remember(key, request.id, reply, at: now) }
-        for attempt in attempts.waiting(for: request.id) {
-            self.reply(reply, to: attempt, request.id, at: now)
-        }
+        let waiting = attempts.waiting(for: request.id)
+        for attempt in waiting { self.reply(reply, to: attempt, request.id, at: now) }
+        // Its client left meanwhile; it may yet come back for the answer.
+        if waiting.isEmpty, isApps { actions.append(.report(.failed(request.id, request.peer, .disconnected))) }
         return actions
     }
 

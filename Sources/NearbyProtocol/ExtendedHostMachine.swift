@@ -157,12 +157,14 @@ package struct ExtendedHostMachine: Sendable {
     }
 
     /// The app has decided. Ignored where its answer is no longer wanted.
+    ///
+    /// - Parameter isApps: false for an answer that the app was not asked for, such as `busy`: it is not remembered.
     package mutating func admissionDecided(
-        _ join: JoinID, _ decision: AdmissionDecision, at now: Instant
+        _ join: JoinID, _ decision: AdmissionDecision, isApps: Bool = true, at now: Instant
     ) -> [ExtendedHostAction] {
         let actions = expire(at: now)
         guard let pending = admissions.take(join) else { return actions }
-        return actions + answer(pending, decision, isApps: true, at: now) + advance(at: now)
+        return actions + answer(pending, decision, isApps: isApps, at: now) + advance(at: now)
     }
 
     package mutating func timerFired(at now: Instant) -> [ExtendedHostAction] {

@@ -50,8 +50,16 @@ package struct HostProfiles: Equatable, Sendable {
 
 /// Which profiles a client speaks.
 package struct ClientProfiles: Equatable, Sendable {
+    /// Whatever the host has, without a passcode.
+    package static let automatic = ClientProfiles()
+
     package let choice: ProfileChoice
     package let passcode: Passcode?
+
+    private init() {
+        choice = .auto
+        passcode = nil
+    }
 
     package init(_ choice: ProfileChoice = .auto, passcode: Passcode? = nil) throws(ProfileError) {
         if passcode != nil, choice == .basic { throw ProfileError(code: .passcodeWithoutExtended) }

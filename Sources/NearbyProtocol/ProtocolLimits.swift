@@ -145,6 +145,8 @@ public enum ProtocolLimits {
     package static let helloReads = 3
     /// How long a client waits for the receipt's write; the handoff counts all the same.
     package static let receiptWrite: Duration = .seconds(2)
+    /// How long a client that has met a host with a passcode, and has none itself, looks for another before it says so.
+    package static let passcodeNeeded: Duration = .seconds(2)
     /// Messages 0 that a client with a passcode sends in one search: each lets a false host try one guess.
     package static let passcodeExposures = 5
 }
