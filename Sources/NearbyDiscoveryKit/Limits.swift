@@ -10,6 +10,8 @@ enum Limits {
     static let eventReaders = 32
     /// Admission decisions the app can be working on at a time, per host. The machine's own bound is not higher.
     static let admissions = 64
+    /// How long a host that ends goes on handing over what clients are to be told.
+    static let farewell: Duration = .seconds(2)
     /// Hosts whose names a client remembers for the app's list; the machine's own bound is not higher.
     static let candidates = 256
 }

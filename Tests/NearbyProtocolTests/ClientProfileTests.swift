@@ -240,24 +240,21 @@ private struct Search {
 
     @Test func `the deadline while the receipt is written does not take the handoff away`() throws {
         var search = try Search()
-        var frames = 0
-        search.writeResult = { _ in
-            frames += 1
-            return nil
-        }
         search.decision = nil
+        search.host.now += .seconds(25)
+        search.host.connect("client")
         search.see()
         #expect(search.decided == 1)
-        let request = frames
+        let request = search.writes
         // The receipt's write stays unanswered.
         search.writeResult = { _ in .notified([], instance: 1) }
         let join = try #require(search.hostActions.joins.only)
-        search.host.now += .seconds(19)
+        search.host.now += .seconds(4)
         for (_, bytes) in search.host.pump(search.host.decide(join)).frames {
             search.tell(1, .notified(bytes, instance: 1))
         }
         #expect(search.writes == request + 1 && search.result == nil)
-        search.tell(1, .disconnected(lost))
+        search.fire(after: .seconds(1))
         #expect(search.actions.handoff == ExtendedHostFixture.handoff)
     }
 

@@ -310,7 +310,8 @@ struct ExtendedPair {
         #expect(pair.hostEvents == [.requested(join, "client"), .joined(join, "client")])
         // It drops again, and the answer is made meanwhile.
         _ = pair.host.machine.centralDisconnected("client", at: pair.host.now)
-        #expect(pair.host.decide(join, .handoff(payload: ["seat": "1"])).isEmpty)
+        let decided = pair.host.decide(join, .handoff(payload: ["seat": "1"]))
+        #expect(decided == [.report(.failed(join, "client", .disconnected))])
         for _ in 0..<2 {
             pair.host.connect("client")
             pair.client = try ExtendedPair.client(requestID: id, at: pair.host.now)

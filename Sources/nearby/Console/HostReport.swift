@@ -7,6 +7,7 @@ import NearbyProtocol
 final class HostReport: Sendable {
     private let configuration: NearbyHost.Configuration
     private let console: Console
+    private let transfer = TransferBar()
     private struct State {
         var deliveries = 0
         var hasServed = false
@@ -59,10 +60,20 @@ final class HostReport: Sendable {
             if isWorthKnowing { console.note(text) } else { console.detail(text) }
             console.status("Waiting for Bluetooth…")
         case .joinRequested(let request):
+            transfer.begin()
             console.status("\(PeerNames.text(request.client)) asks…")
         case .handedOff(let client):
             console.detail("handed over to \(PeerNames.text(client)); waiting until it has left")
             console.status("\(PeerNames.text(client)) has the payload…")
+        case .progress(let client, let bytes, let total):
+            if let bar = transfer.advance(bytes, of: total) {
+                console.status("\(PeerNames.text(client)) gets the payload  \(bar)")
+            }
+        case .underAttack(let time):
+            console.note(
+                "Too many wrong passcodes: every attempt is refused for \(time.components.seconds) s. "
+                    + "Somebody may be guessing; a new passcode keeps them from what they know."
+            )
         case .delivered, .rejected, .failed:
             waiting()
         }
@@ -83,8 +94,10 @@ final class HostReport: Sendable {
         switch event {
         case .serving(let session, _):
             ("serving", "\(PlainText.printable(configuration.appId))  session \(PlainText.printable(session))")
-        case .unavailable, .handedOff:
+        case .unavailable, .handedOff, .progress:
             nil
+        case .underAttack(let time):
+            ("attacked", "too many wrong passcodes; all are refused for \(time.components.seconds) s")
         case .joinRequested(let request):
             ("request", PeerNames.text(request.client))
         case .delivered(let client):
@@ -116,9 +129,14 @@ final class HostReport: Sendable {
                 "client": .string(request.client),
                 "sessionId": request.sessionId.map(JSONValue.string),
                 "payload": request.payload.map { .object($0.object) },
+                "security": .string(request.security.name),
             ])
         case .handedOff(let client):
             ["event": "handedOff", "client": .string(client)]
+        case .progress(let client, let bytes, let total):
+            ["event": "progress", "client": .string(client), "bytes": .int(bytes), "of": .int(total)]
+        case .underAttack(let time):
+            ["event": "underAttack", "retryAfter": .int(Int(time.components.seconds))]
         case .delivered(let client):
             ["event": "delivered", "client": .string(client)]
         case .rejected(let client, let reason, let message):

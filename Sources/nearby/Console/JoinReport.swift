@@ -14,6 +14,7 @@ final class JoinReport: Sendable {
 
     private let configuration: NearbyClient.Configuration
     private let console: Console
+    private let transfer = TransferBar()
     private let state = Guarded(State())
 
     init(_ configuration: NearbyClient.Configuration, _ console: Console) {
@@ -40,7 +41,10 @@ final class JoinReport: Sendable {
         case .connected(let peer):
             step("Connected to \(name(peer))")
         case .requesting(let peer):
+            transfer.begin()
             step("Asking \(name(peer)) to join…")
+        case .progress(_, let bytes):
+            if let text = transfer.advance(bytes, of: nil) { console.status("Receiving  \(text)") }
         case .passedOver(let peer, let reason):
             console.detail("passed over \(name(peer)): \(PlainText.printable(reason))")
             console.status("Looking on…")
@@ -59,7 +63,7 @@ final class JoinReport: Sendable {
             console.results(Self.lines(handoff.payload))
             let session = handoff.message.sessionId.map { ", session \(PlainText.printable($0))" } ?? ""
             let time = TimeText.print(handoff.timing.answered)
-            console.note("Received from \(name(handoff.peer)) in \(time)\(session)")
+            console.note("Received from \(name(handoff.peer)) in \(time)\(session), \(handoff.security.words)")
         }
         console.status("Disconnecting…")
     }
@@ -136,6 +140,7 @@ final class JoinReport: Sendable {
             "sessionId": handoff.message.sessionId.map(JSONValue.string),
             "payload": .object(handoff.payload.object),
             "host": .string(handoff.peer),
+            "security": .string(handoff.security.name),
             "timing": [
                 "seen": .milliseconds(timing.seen),
                 "connected": .milliseconds(timing.connected),
@@ -159,6 +164,8 @@ final class JoinReport: Sendable {
         case .requesting(let peer): ["event": "requesting", "host": .string(peer)]
         case .passedOver(let peer, let reason):
             ["event": "passedOver", "host": .string(peer), "reason": .string(reason)]
+        case .progress(let peer, let bytes):
+            ["event": "progress", "host": .string(peer), "bytes": .int(bytes)]
         case .received: nil
         }
     }
