@@ -58,7 +58,9 @@ final class ClientDriver {
         }
         timer = DeadlineTimer(clock: radio.clock) { inbox.post(.timer) }
         patience = DeadlineTimer(clock: radio.clock) { inbox.post(.giveUp) }
-        links = LinkTable(radio: radio, awaiting: configuration.awaitedCharacteristic) { attempt, event in await inbox.send(.link(attempt, event)) }
+        links = LinkTable(radio: radio, awaiting: configuration.awaitedCharacteristic) { attempt, event in
+            await inbox.send(.link(attempt, event))
+        }
     }
 
     /// Searches until there is a result. Scanning has ended by then; links may still be going down.

@@ -211,7 +211,8 @@ extension NearbyError {
         let advice: String? =
             switch rejection.reason {
             case .busy?, .timeout?:
-                rejection.retryAfter.map { "Try again in \($0.components.seconds) seconds." } ?? "Try again in a moment."
+                rejection.retryAfter.map { "Try again in \($0.components.seconds) seconds." }
+                    ?? "Try again in a moment."
             case .tooLarge?: "The host's payload is too long for this link; shorten it there."
             default: nil
             }

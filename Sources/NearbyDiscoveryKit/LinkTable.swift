@@ -4,7 +4,7 @@ import BluetoothLE
 import NearbyProtocol
 
 /// What a link operation brought.
-enum LinkEvent: Sendable {
+indirect enum LinkEvent: Sendable {
     case connected(any PeripheralConnection)
     case discovered([RemoteService])
     case helloRead([UInt8])
@@ -13,6 +13,17 @@ enum LinkEvent: Sendable {
     case notified([UInt8], instance: Int)
     case failed(BluetoothError)
     case disconnected(DisconnectReason)
+    /// The link is down, and whatever it brought before has been delivered.
+    case drained(LinkEvent)
+
+    /// Whether it says that the link is down.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .disconnected: true
+        case .failed(let error): error.code == .disconnected || error.code == .notConnected
+        default: false
+        }
+    }
 }
 
 /// The client's links by attempt: starts their operations, and takes them down.
@@ -28,6 +39,8 @@ struct LinkTable {
         var instances: [[BluetoothUUID: RemoteCharacteristic]] = []
         var phase = ExchangePhase.connecting
         var tasks: [Task<Void, Never>] = []
+        /// Those of the tasks that read subscriptions; they end with the link.
+        var readers: [Task<Void, Never>] = []
     }
 
     private let radio: any Central
@@ -137,6 +150,14 @@ struct LinkTable {
     mutating func take(_ event: LinkEvent, of attempt: AttemptID) -> ExtendedExchangeInput? {
         guard var link = links[attempt] else { return nil }
         defer { if links[attempt] != nil { links[attempt] = link } }
+        if event.isEnd, !link.readers.isEmpty {
+            // A host may answer and leave: what it said comes before that it left.
+            Task { [deliver, readers = link.readers] in
+                for reader in readers { await reader.value }
+                await deliver(attempt, .drained(event))
+            }
+            return nil
+        }
         switch event {
         case .connected(let connection):
             link.connection = connection
@@ -171,8 +192,12 @@ struct LinkTable {
             return .notified(bytes, instance: instance)
         case .failed(let error):
             return Self.failure(error, in: link.phase)
-        case .disconnected(let reason):
+        case .disconnected(let reason), .drained(.disconnected(let reason)):
             return .disconnected(LinkFailure(.disconnected, reason.sentence))
+        case .drained(.failed(let error)):
+            return Self.failure(error, in: link.phase)
+        case .drained:
+            return nil
         }
     }
 
@@ -216,5 +241,6 @@ struct LinkTable {
             }
         }
         links[attempt]?.tasks.append(task)
+        if phase == .subscribing { links[attempt]?.readers.append(task) }
     }
 }

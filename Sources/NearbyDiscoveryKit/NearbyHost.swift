@@ -91,7 +91,8 @@ extension NearbyHost.Configuration {
         let hasReservedKeys = payload.object.hasReservedKeys
         guard !hasReservedKeys else {
             throw NearbyError(
-                .invalidConfiguration, "keys that begin with \(JSONObject.reservedPrefix) in a payload are the protocol's")
+                .invalidConfiguration,
+                "keys that begin with \(JSONObject.reservedPrefix) in a payload are the protocol's")
         }
         if let name {
             let request = AdvertisementRequest(localName: name, serviceUUIDs: [ServiceUUIDs.service])

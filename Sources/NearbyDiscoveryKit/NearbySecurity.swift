@@ -48,7 +48,8 @@ public struct NearbySecurity: Sendable, Equatable {
         case .open: return nil
         case .passcode(let passcode): return passcode
         case .unusable(let error):
-            throw NearbyError(.invalidConfiguration, "the passcode cannot be used: \(error.code)", advice: error.message)
+            throw NearbyError(
+                .invalidConfiguration, "the passcode cannot be used: \(error.code)", advice: error.message)
         }
     }
 }

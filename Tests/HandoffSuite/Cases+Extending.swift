@@ -201,74 +201,78 @@ extension ContractCase {
 
     // MARK: Asking again
 
-    private static let askingAgain: [ContractCase] = [
-        ContractCase("A link lost before the handoff: the same answer, and the app is asked once", needs: [.dropLink]) {
-            bench in
-            let asked = Counter()
-            try await bench.withHost(
-                admit: { _ in
-                    let number = await asked.next()
-                    try? await bench.perform(.dropLink)
-                    return .handoff(["roomCode": .string("room \(number)")])
+    private static let askingAgain: [ContractCase] =
+        [
+            ContractCase(
+                "A link lost before the handoff: the same answer, and the app is asked once", needs: [.dropLink]
+            ) {
+                bench in
+                let asked = Counter()
+                try await bench.withHost(
+                    admit: { _ in
+                        let number = await asked.next()
+                        try? await bench.perform(.dropLink)
+                        return .handoff(["roomCode": .string("room \(number)")])
+                    }
+                ) { _ in
+                    try bench.requireRoom(try await bench.join(), "room 1")
+                    try require(await asked.next() == 2, "the app was asked once")
                 }
-            ) { _ in
-                try bench.requireRoom(try await bench.join(), "room 1")
-                try require(await asked.next() == 2, "the app was asked once")
-            }
-        },
-        ContractCase("Another join is another request, and the app is asked again") { bench in
-            let asked = Counter()
-            try await bench.withHost(
-                admit: { _ in .handoff(["roomCode": .string("room \(await asked.next())")]) }
-            ) { _ in
-                try bench.requireRoom(try await bench.join(), "room 1")
-                try bench.requireRoom(try await bench.join(), "room 2")
-            }
-        },
-        ContractCase("A host of one handoff whose client loses its link still hands it over", needs: [.dropLink]) {
-            bench in
-            let configuration = NearbyHost.Configuration(appId: Suite.appId, name: "once", maximumHandoffs: 1)
-            let asked = Counter()
-            let host = try await RunningHost.start(
-                bench,
-                configuration,
-                admit: { _ in
-                    if await asked.next() == 1 { try? await bench.perform(.dropLink) }
-                    return .handoff(["roomCode": "SWIFT42"])
+            },
+            ContractCase("Another join is another request, and the app is asked again") { bench in
+                let asked = Counter()
+                try await bench.withHost(
+                    admit: { _ in .handoff(["roomCode": .string("room \(await asked.next())")]) }
+                ) { _ in
+                    try bench.requireRoom(try await bench.join(), "room 1")
+                    try bench.requireRoom(try await bench.join(), "room 2")
                 }
-            )
-            do {
-                try bench.requireRoom(try await bench.join())
-                try await within(bench.patience, bench.peripheral.clock, "the host's end") { await host.run.value }.get()
-            } catch {
-                await host.stop()
-                throw error
-            }
-        },
-        ContractCase("A host that is stopped tells the clients that wait, sealed") { bench in
-            let asked = Gate()
-            let clock = bench.peripheral.clock
-            let host = try await RunningHost.start(
-                bench,
-                admit: { _ in
-                    await asked.open()
-                    try? await clock.sleep(until: clock.now.advanced(by: .seconds(9)), tolerance: nil)
-                    return .handoff([:])
+            },
+            ContractCase("A host of one handoff whose client loses its link still hands it over", needs: [.dropLink]) {
+                bench in
+                let configuration = NearbyHost.Configuration(appId: Suite.appId, name: "once", maximumHandoffs: 1)
+                let asked = Counter()
+                let host = try await RunningHost.start(
+                    bench,
+                    configuration,
+                    admit: { _ in
+                        if await asked.next() == 1 { try? await bench.perform(.dropLink) }
+                        return .handoff(["roomCode": "SWIFT42"])
+                    }
+                )
+                do {
+                    try bench.requireRoom(try await bench.join())
+                    try await within(bench.patience, bench.peripheral.clock, "the host's end") { await host.run.value }
+                        .get()
+                } catch {
+                    await host.stop()
+                    throw error
                 }
-            )
-            let join = Task { try await bench.join() }
-            do {
-                try await within(bench.patience, bench.central.clock, "the app is asked") { await asked.wait() }
-                await host.stop()
-                let error = try await requireNearbyError(.rejected, from: "the join") { try await join.value }
-                try require(error.rejection?.reason == .sessionEnded, "the reason: \(error)")
-                try require(error.rejection?.security == .sealed, "nobody else said it: \(error)")
-            } catch {
-                await host.stop()
-                throw error
-            }
-        },
-    ] + Blow.all.map { outlivesInTheMiddle($0) }
+            },
+            ContractCase("A host that is stopped tells the clients that wait, sealed") { bench in
+                let asked = Gate()
+                let clock = bench.peripheral.clock
+                let host = try await RunningHost.start(
+                    bench,
+                    admit: { _ in
+                        await asked.open()
+                        try? await clock.sleep(until: clock.now.advanced(by: .seconds(9)), tolerance: nil)
+                        return .handoff([:])
+                    }
+                )
+                let join = Task { try await bench.join() }
+                do {
+                    try await within(bench.patience, bench.central.clock, "the app is asked") { await asked.wait() }
+                    await host.stop()
+                    let error = try await requireNearbyError(.rejected, from: "the join") { try await join.value }
+                    try require(error.rejection?.reason == .sessionEnded, "the reason: \(error)")
+                    try require(error.rejection?.security == .sealed, "nobody else said it: \(error)")
+                } catch {
+                    await host.stop()
+                    throw error
+                }
+            },
+        ] + Blow.all.map { outlivesInTheMiddle($0) }
 
     /// The blow falls on the host's side while a large handoff is on its way.
     private static func outlivesInTheMiddle(_ blow: Blow) -> ContractCase {

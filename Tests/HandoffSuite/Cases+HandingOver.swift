@@ -64,7 +64,9 @@ extension ContractCase {
             }
             try require(error.encounters == Encounters(), "what was met: \(error)")
         },
-        ContractCase("A basic handoff that is too long for the client's MTU is refused, and the app is told", needs: [.mtu]) {
+        ContractCase(
+            "A basic handoff that is too long for the client's MTU is refused, and the app is told", needs: [.mtu]
+        ) {
             bench in
             try await bench.perform(.setMTU(185))
             let long: NearbyPayload = ["roomCode": .string(String(repeating: "x", count: 250))]

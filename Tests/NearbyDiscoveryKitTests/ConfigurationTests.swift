@@ -18,7 +18,8 @@ import Testing
     }
 
     @Test func whatFitsTheExtendedProfileOnlyIsANotice() throws {
-        var configuration = NearbyHost.Configuration(appId: "a", payload: ["k": .string(String(repeating: "x", count: 600))])
+        var configuration = NearbyHost.Configuration(
+            appId: "a", payload: ["k": .string(String(repeating: "x", count: 600))])
         #expect(try configuration.check().count == 1)
         configuration.basicProfile = .refused
         #expect(try configuration.check() == [])

@@ -30,7 +30,9 @@ import Testing
         }
     }
 
-    private func serve<Value: Sendable>(_ body: @escaping @Sendable (NearbyHost) async throws -> Value) async throws -> Value {
+    private func serve<Value: Sendable>(_ body: @escaping @Sendable (NearbyHost) async throws -> Value) async throws
+        -> Value
+    {
         let host = try NearbyHost(
             NearbyHost.Configuration(appId: Self.appId, security: .passcode("48291357")), radio: self.host)
         return try await clock.run {
