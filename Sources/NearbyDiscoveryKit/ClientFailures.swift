@@ -156,6 +156,7 @@ extension NearbyError {
             )
         case .securityRequired(let reason):
             self.init(.securityRequired, reason.sentence, advice: reason.advice, encounters: counts)
+            isPasscodeNeeded = reason == .passcodeNeeded
         case .exchangeFailed(.requestTooLarge(let size, let limit)):
             self.init(
                 .payloadTooLarge,

@@ -89,6 +89,8 @@ public struct NearbyError: Error, Sendable, Hashable {
     public var cause: BluetoothError?
     public var rejection: Rejection?
     public var encounters: Encounters?
+    /// With `securityRequired`: the host wants a passcode and none was given. Ask for it, and join with a new client.
+    public var isPasscodeNeeded = false
     /// Words for a bug report.
     public var detail: String?
 

@@ -91,6 +91,7 @@ import Testing
             "failedAttemptRefill": ProtocolLimits.failedAttemptRefill,
             "receipt": ProtocolLimits.receipt,
             "receiptWrite": ProtocolLimits.receiptWrite,
+            "passcodeNeeded": ProtocolLimits.passcodeNeeded,
             "rememberedAnswer": ProtocolLimits.rememberedAnswer,
         ]
         #expect(extended.milliseconds.mapValues { Duration.milliseconds($0) } == times)

@@ -34,7 +34,11 @@ final class HostReport: Sendable {
     func show(_ event: NearbyDiscoveryKit.HostEvent) {
         if case .delivered = event { state.withLock { $0.deliveries += 1 } }
         if console.options.json {
-            console.result(JSONLine.text(Self.json(event, configuration)))
+            if case .progress = event, !console.options.verbose {
+                // One for every frame: only where they are wanted.
+            } else {
+                console.result(JSONLine.text(Self.json(event, configuration)))
+            }
         } else if let (label, text) = Self.result(event, configuration) {
             console.result(TextTable.line(label, text))
         }
@@ -51,6 +55,7 @@ final class HostReport: Sendable {
             }
             if console.isInteractive, isFirst {
                 console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
+                if configuration.security.hasPasscode { console.note("It will ask for the passcode.") }
             }
             waiting()
         case .unavailable(let error):
@@ -120,6 +125,7 @@ final class HostReport: Sendable {
                 "appId": .string(configuration.appId),
                 "sessionId": .string(session),
                 "degraded": degraded.map { .string($0.description) },
+                "security": .string(configuration.security.hasPasscode ? "passcode" : "open"),
             ])
         case .unavailable(let error):
             ["event": "unavailable", "code": .string("\(error.code)"), "message": .string(error.description)]
@@ -159,7 +165,7 @@ final class HostReport: Sendable {
             sessionId: configuration.sessionId,
             payload: configuration.payload.object
         ).encoded().count
-        guard envelope > ProtocolLimits.comfortableEnvelopeBytes else { return [] }
+        guard envelope > ProtocolLimits.comfortableEnvelopeBytes, configuration.servesBasic else { return [] }
         let payload = configuration.payload.object.encoded().count
         var rows = [["  ATT MTU", "payload bytes that fit", "yours (\(payload))"]]
         for mtu in [23, 185, 247, 517] {
@@ -169,4 +175,9 @@ final class HostReport: Sendable {
         }
         return TextTable.lines(rows)
     }
+}
+
+extension NearbyHost.Configuration {
+    /// Whether clients of the basic profile get anything.
+    var servesBasic: Bool { profile != .extended && basicProfile != .refused && !security.hasPasscode }
 }

@@ -55,12 +55,15 @@ final class JoinReport: Sendable {
     }
 
     /// The result, on standard output.
-    func finish(_ handoff: Handoff) {
+    ///
+    /// - Parameter file: where the attachment went.
+    func finish(_ handoff: Handoff, savedAs file: String? = nil) {
         console.clearStatus()
         if console.options.json {
-            console.result(JSONLine.text(Self.json(handoff)))
+            console.result(JSONLine.text(Self.json(handoff, savedAs: file)))
         } else {
             console.results(Self.lines(handoff.payload))
+            if let file { console.note("Saved \(PlainText.printable(file, limit: Limits.printedMessage))") }
             let session = handoff.message.sessionId.map { ", session \(PlainText.printable($0))" } ?? ""
             let time = TimeText.print(handoff.timing.answered)
             console.note("Received from \(name(handoff.peer)) in \(time)\(session), \(handoff.security.words)")
@@ -126,13 +129,17 @@ final class JoinReport: Sendable {
     static func lines(_ payload: NearbyPayload) -> [String] {
         TextTable.lines(
             payload.object.map { key, value in
+                // Nobody reads base64.
+                if key == Attachment.dataKey, let data = value.string {
+                    return [key, "(\(data.utf8.count) characters of base64; --output DIR saves the file)"]
+                }
                 let text = value.string ?? String(decoding: value.encoded(), as: UTF8.self)
                 return [PlainText.printable(key), PlainText.printable(text, limit: Limits.printedPayload)]
             }
         )
     }
 
-    static func json(_ handoff: Handoff) -> JSONObject {
+    static func json(_ handoff: Handoff, savedAs file: String? = nil) -> JSONObject {
         let timing = handoff.timing
         return .compact([
             "event": "handoff",
@@ -141,6 +148,7 @@ final class JoinReport: Sendable {
             "payload": .object(handoff.payload.object),
             "host": .string(handoff.peer),
             "security": .string(handoff.security.name),
+            "file": file.map(JSONValue.string),
             "timing": [
                 "seen": .milliseconds(timing.seen),
                 "connected": .milliseconds(timing.connected),
