@@ -100,6 +100,13 @@ targets += [
         ],
         swiftSettings: strict
     ),
+    // The same suites on a real bluetoothd: the lab (scripts/lab.sh) runs it in its guest.
+    .executableTarget(
+        name: "LabContract",
+        dependencies: ["HandoffSuite", "ContractSuite", "BlueZ", "BluetoothLE"],
+        path: "Tests/LabContract",
+        swiftSettings: strict
+    ),
 ]
 #endif
 

@@ -13,6 +13,9 @@ usage: scripts/lab.sh [options]
   --core          only the handoff and fault core
   --subject S     nearby (default) or reference: the lab's own small host and client, to test the lab itself
   --nearby PATH   the nearby binary (default: built with swift build)
+  --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
+  --soak N        only the soak, of N handoffs (default in the whole suite: 30)
+  --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
   --repeat N      run the chosen cases N times in the one boot
   --trace         keep the HCI trace of every case, not only of those that failed
   --list          name the cases and stop
@@ -33,7 +36,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=Tests/Lab/boot/setup.sh
 . "$LAB/boot/setup.sh"
 
-versions=() arguments=() mode=suite keep='' nearby='' subject=nearby setup_only=''
+versions=() arguments=() mode=suite keep='' nearby='' contract='' soak='' work=run subject=nearby setup_only=''
 while [ $# -gt 0 ]; do
     case $1 in
     --bluez)
@@ -51,8 +54,21 @@ while [ $# -gt 0 ]; do
         [[ ${2:-} =~ ^[A-Za-z0-9_./*-]+$ ]] || { echo "lab.sh: $1 takes a name or number, not '${2:-}'" >&2; exit 2; }
         arguments+=("$1" "$2")
         shift ;;
+    --cost)
+        [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "lab.sh: --cost takes a number, not '${2:-}'" >&2; exit 2; }
+        work=cost
+        arguments+=(--count "$2")
+        shift ;;
+    --soak)
+        [[ ${2:-} =~ ^[1-9][0-9]{0,4}$ ]] || { echo "lab.sh: --soak takes a number, not '${2:-}'" >&2; exit 2; }
+        soak=$2
+        arguments+=(--filter soak/)
+        shift ;;
     --nearby)
         nearby=$(readlink -e "${2:-}") || { echo "lab.sh: --nearby: no such file: '${2:-}'" >&2; exit 2; }
+        shift ;;
+    --contract)
+        contract=$(readlink -e "${2:-}") || { echo "lab.sh: --contract: no such file: '${2:-}'" >&2; exit 2; }
         shift ;;
     --core | --trace) arguments+=("$1") ;;
     --keep) keep=1 ;;
@@ -70,6 +86,8 @@ PATIENCE=${LAB_PATIENCE:-1}
 
 locked set_up || exit 70
 if [ $mode = list ]; then
+    contract=${contract:-$(cd "$HERE" && swift build --show-bin-path 2>/dev/null)/LabContract}
+    [ -x "$contract" ] && export LAB_CONTRACT=$contract
     cd "$LAB" && PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
 fi
 
@@ -148,8 +166,10 @@ run_on() {
         printf 'LAB_PYTHON=%q\n' "$CACHE/venv/bin/python"
         printf 'LAB_SUITE=%q\n' "$folder/suite"
         printf 'LAB_NEARBY=%q\n' "$nearby"
+        printf 'LAB_CONTRACT=%q\n' "$contract"
+        printf 'LAB_SOAK=%q\n' "$soak"
         printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
-        printf 'LAB_ARGUMENTS=%q\n' "run --subject $subject ${arguments[*]}"
+        printf 'LAB_ARGUMENTS=%q\n' "$work --subject $subject ${arguments[*]}"
     } >"$folder/env"
     echo "BlueZ $found ($([ -n "$root" ] && echo "Debian $(basename "$root")" || echo "this system")), $(
         basename "$(echo "$CACHE"/kernel/boot/vmlinuz-*)" | sed 's/vmlinuz-/kernel /')"
@@ -182,6 +202,11 @@ fi
 if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
     (cd "$HERE" && swift build --product nearby >&2) || exit 70
     nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
+fi
+# The suites of the contract: not part of the core, nor for the lab's own stand-ins.
+if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$contract" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
+    (cd "$HERE" && swift build --product LabContract >&2) || exit 70
+    contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
 total_passed=0 total_failed=0 total_skipped=0 broken=''
 for version in "${versions[@]}"; do run_on "$version"; done

@@ -8,9 +8,9 @@ import subprocess
 
 from .common import child, private_bus, run, spread, table, verdict, wait_for_line
 
-ROUNDS = 11
+ROUNDS = 21
 WARM_UP = 500
-CALLS = 5000
+CALLS = 2000
 
 
 def measure(paths):
@@ -22,6 +22,7 @@ def measure(paths):
         "the same again": [paths.c / "blocking_caller"],
         "call from an actor on the loop": [paths.swift / "DBusRoundTrip", "actor"],
         "call from a plain async function": [paths.swift / "DBusRoundTrip", "async"],
+        "the same, its task prefers the loop": [paths.swift / "DBusRoundTrip", "preferred"],
     }
     results = {name: [] for name in callers}
     with private_bus(pin) as address:
@@ -36,7 +37,11 @@ def measure(paths):
                     results[name].append(json.loads(output))
 
     base = results["C, libdbus, blocking"]
-    keys = {"call from an actor on the loop": "dbus.actor.ratio", "call from a plain async function": "dbus.async.ratio"}
+    keys = {
+        "call from an actor on the loop": "dbus.actor.ratio",
+        "call from a plain async function": "dbus.async.ratio",
+        "the same, its task prefers the loop": "dbus.preferred.ratio",
+    }
     rows = []
     for name, values in results.items():
         median, span = spread([value["mean_ns"] / 1000 for value in values])

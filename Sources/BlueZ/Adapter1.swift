@@ -12,6 +12,8 @@ struct Adapter1: Sendable, Hashable {
     var powerState: String?
     /// `central`, `peripheral`, `central-peripheral`; `nil` where bluetoothd does not say.
     var roles: Set<String>?
+    /// bluetoothd's own, from `Modalias`; `nil` where a configuration names another product (main.conf, `DeviceID`).
+    var bluezVersion: BlueZVersion?
     /// Whether the object has `org.bluez.GattManager1` and `org.bluez.LEAdvertisingManager1`.
     var servesGATT = false
     var advertises = false
@@ -27,6 +29,11 @@ struct Adapter1: Sendable, Hashable {
     /// Whether the controller can be a central while it advertises; assumed where bluetoothd does not say.
     var isCentralWhileAdvertising: Bool { roles.map { $0.contains("central-peripheral") } ?? true }
 
+    /// Whether a discovery filter may name services. In 5.87 it takes bluetoothd down at the first report that has any,
+    /// for every app and every device of the machine (bluez/bluez#2282): there we look at each report ourselves, and
+    /// also where nothing tells the version.
+    var filtersByService: Bool { bluezVersion.map { $0 != BlueZVersion(major: 5, minor: 87) } ?? false }
+
     mutating func apply(_ changed: [String: DBusValue], invalidated: [String] = []) {
         for (name, value) in changed {
             switch name {
@@ -38,6 +45,7 @@ struct Adapter1: Sendable, Hashable {
             case "Powered": powered = value.asBool ?? powered
             case "PowerState": powerState = value.asString
             case "Roles": roles = value.asStrings.map { Set($0.prefix(8)) }
+            case "Modalias": bluezVersion = value.asString.flatMap(BlueZVersion.init(modalias:))
             default: break
             }
         }
@@ -48,6 +56,25 @@ struct Adapter1: Sendable, Hashable {
             default: break
             }
         }
+    }
+}
+
+/// bluetoothd's version.
+struct BlueZVersion: Sendable, Hashable {
+    var major: Int
+    var minor: Int
+
+    init(major: Int, minor: Int) {
+        self.major = major
+        self.minor = minor
+    }
+
+    /// `Adapter1.Modalias` is `usb:v1D6Bp0246dMMmm` (BlueZ src/main.c, init_defaults), hexadecimal throughout.
+    init?(modalias: String) {
+        let prefix = "usb:v1D6Bp0246d"
+        let digits = modalias.dropFirst(prefix.count)
+        guard modalias.hasPrefix(prefix), digits.count == 4, let number = UInt16(digits, radix: 16) else { return nil }
+        self.init(major: Int(number >> 8), minor: Int(number & 0xFF))
     }
 }
 
@@ -125,8 +152,8 @@ extension Adapter1 {
 
 /// The calls of `org.bluez.Adapter1` that we make.
 extension Adapter1 {
-    static func setDiscoveryFilter(_ adapter: ObjectPath, _ filter: DiscoveryFilter) -> DBusCall {
-        call(adapter, "SetDiscoveryFilter", [filter.value])
+    static func setDiscoveryFilter(_ adapter: ObjectPath, _ filter: DiscoveryFilter, byService: Bool) -> DBusCall {
+        call(adapter, "SetDiscoveryFilter", [filter.value(byService: byService)])
     }
 
     static func startDiscovery(_ adapter: ObjectPath) -> DBusCall { call(adapter, "StartDiscovery") }

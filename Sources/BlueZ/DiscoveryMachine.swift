@@ -24,9 +24,11 @@ struct DiscoveryFilter: Sendable, Hashable {
 
     /// `DuplicateData` stays off: with an RSSI threshold every report is signalled anyway, as a change of `RSSI`
     /// (src/device.c, device_set_rssi_with_delta), and unchanged data need not be repeated.
-    var value: DBusValue {
+    ///
+    /// - Parameter byService: Whether bluetoothd may be told the services (`Adapter1.filtersByService`).
+    func value(byService: Bool) -> DBusValue {
         var pairs: [(String, DBusValue)] = [("Transport", .string("le")), ("RSSI", .int16(Int16(rssi)))]
-        if !services.isEmpty { pairs.append(("UUIDs", .strings(services.map(\.longDescription)))) }
+        if byService, !services.isEmpty { pairs.append(("UUIDs", .strings(services.map(\.longDescription)))) }
         return .variantDictionary(pairs: pairs)
     }
 }
@@ -43,8 +45,10 @@ struct DiscoveryMachine: Sendable {
 
     enum Outcome: Sendable, Hashable {
         case done
-        /// `StartDiscovery` answered `InProgress`: our session runs already (rule 17).
-        case alreadyRunning
+        /// `StartDiscovery` answered `InProgress`: either our session runs already, or the kernel still discovers for a
+        /// bluetoothd that is gone, and refuses the new one for about 10 s (seen with 5.66 to 5.82; rule 17). Nothing
+        /// tells which, so it is asked again until it says yes.
+        case heldUp
         /// Not now: the adapter's next change decides.
         case notReady
         case failed
@@ -52,6 +56,8 @@ struct DiscoveryMachine: Sendable {
 
     private(set) var wanted: DiscoveryFilter?
     private(set) var isRunning = false
+    /// `heldUp`: the session may be there. It is stopped like one that is.
+    private var mayRun = false
     private var applied: DiscoveryFilter?
     private var available = false
     private var inFlight: Call?
@@ -75,6 +81,7 @@ struct DiscoveryMachine: Sendable {
     mutating func adapterLost() {
         available = false
         isRunning = false
+        mayRun = false
         applied = nil
         inFlight = nil
         blocked = false
@@ -86,10 +93,16 @@ struct DiscoveryMachine: Sendable {
         inFlight = nil
         switch (call, outcome) {
         case (.setFilter(let filter), .done): applied = filter
-        case (.start, .done), (.start, .alreadyRunning): isRunning = true
+        case (.start, .done):
+            isRunning = true
+            mayRun = false
+        case (.start, .heldUp):
+            mayRun = true
+            blocked = true
         // Best effort: whatever it answers, we no longer want the session. bluetoothd forgets its filter with it.
         case (.stop, _):
             isRunning = false
+            mayRun = false
             applied = nil
         default: blocked = true
         }
@@ -97,7 +110,7 @@ struct DiscoveryMachine: Sendable {
     }
 
     /// Whether scans get what they want.
-    var isSettled: Bool { inFlight == nil && (wanted == nil ? !isRunning : isRunning && applied == wanted) }
+    var isSettled: Bool { inFlight == nil && (wanted == nil ? !isRunning && !mayRun : isRunning && applied == wanted) }
 
     private mutating func next() -> Call? {
         guard available, inFlight == nil, !blocked else { return nil }
@@ -105,7 +118,7 @@ struct DiscoveryMachine: Sendable {
         if let wanted {
             call = applied != wanted ? .setFilter(wanted) : isRunning ? nil : .start
         } else {
-            call = isRunning ? .stop : nil
+            call = isRunning || mayRun ? .stop : nil
         }
         inFlight = call
         return call

@@ -65,6 +65,8 @@ enum Limits {
     static let advertiseAgain: Duration = .milliseconds(400)
     /// Pauses between attempts to register what was refused.
     static let registerAgain: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
+    /// Pause between attempts to start a discovery that bluetoothd says is in progress.
+    static let discoverHeldUp: Duration = .milliseconds(500)
     /// Pauses between attempts to start a discovery that failed.
     static let discoverAgain: ClosedRange<Duration> = .seconds(1) ... .seconds(30)
 }

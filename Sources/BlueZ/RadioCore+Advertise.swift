@@ -120,7 +120,7 @@ extension RadioCore {
     func holdAdvertising() async {
         advertisingHolds += 1
         for session in sessions.values where session.request != nil {
-            let waiter = newID()
+            let waiter = newWaiter()
             session.idleWaiters.append(waiter)
             reconcile(session.id)
             _ = await wait(waiter, timeout: Limits.stop, cancellable: false)

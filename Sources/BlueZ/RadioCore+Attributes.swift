@@ -15,7 +15,7 @@ extension RadioCore {
     {
         let link = try liveLink(id)
         if view.devices[link.path]?.servicesResolved != true {
-            let waiter = newID()
+            let waiter = newWaiter()
             link.resolvedWaiters.append(waiter)
             if let error = await wait(waiter, timeout: Limits.servicesResolved) {
                 guard error.code == .timedOut else { throw error }
@@ -33,7 +33,7 @@ extension RadioCore {
             if services.contains(where: { $0.characteristics.contains { $0.uuid == awaited } }) || left <= .zero {
                 return services
             }
-            let waiter = newID()
+            let waiter = newWaiter()
             link.attributeWaiters.append(waiter)
             if let error = await wait(waiter, timeout: left), error.code != .timedOut { throw error }
         }
@@ -95,7 +95,7 @@ extension RadioCore {
         guard use.queue.count < Limits.queuedWrites else {
             throw BluetoothError(.limitExceeded, "\(Limits.queuedWrites) operations wait for this characteristic")
         }
-        let waiter = newID()
+        let waiter = newWaiter()
         use.queue.append(waiter)
         if let error = await wait(waiter, timeout: nil) {
             use.queue.removeAll { $0 == waiter }
@@ -120,7 +120,7 @@ extension RadioCore {
     private func perform(_ id: UInt64, _ path: ObjectPath, _ call: DBusCall) async throws(BluetoothError) -> [DBusValue]
     {
         guard let link = links[id] else { throw BluetoothError(.notConnected, "the link is gone") }
-        let waiter = newID()
+        let waiter = newWaiter()
         link.operationWaiters.insert(waiter)
         send(call) { core, result in
             if let use = core.links[id]?.characteristics[path] {
@@ -171,10 +171,13 @@ extension RadioCore {
 
     /// One `StartNotify` for all of this process: N of them would make each notification arrive N times (rule 22).
     private func startNotify(_ id: UInt64, _ path: ObjectPath, _ use: CharacteristicUse) async -> BluetoothError? {
-        let waiter = newID()
+        let waiter = newWaiter()
         switch use.notify {
-        case .on: return nil
-        case .starting(let waiting): use.notify = .starting(waiting + [waiter])
+        case .on:
+            forgetWaiter(waiter)
+            return nil
+        case .starting(let waiting):
+            use.notify = .starting(waiting + [waiter])
         case .off:
             use.notify = .starting([waiter])
             send(GattCharacteristic1.startNotify(path)) { core, result in

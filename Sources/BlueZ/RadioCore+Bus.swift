@@ -14,7 +14,7 @@ extension RadioCore {
         if connection == nil, let busError { throw BlueZFailure.error(busError, during: .reach) }
         // Calling it starts a service that the bus can start.
         if connection != nil, case .failed = viewState { loadView() }
-        let id = newID()
+        let id = newWaiter()
         readyWaiters.append(id)
         if let error = await wait(id, timeout: .seconds(30)) { throw error }
     }

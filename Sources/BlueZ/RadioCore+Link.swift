@@ -41,13 +41,16 @@ extension RadioCore {
     }
 
     private func attempt(_ link: Link, _ adapter: Adapter1, timeout: Duration) async -> BluetoothError? {
-        let waiter = newID()
+        let waiter = newWaiter()
         link.connectWaiter = waiter
         let holds = !adapter.isCentralWhileAdvertising && !sessions.isEmpty
         if holds { await holdAdvertising() }
         defer { if holds { releaseAdvertising() } }
         // Everything may have ended while the advertising was being paused.
-        if case .down = link.phase { return link.error }
+        if case .down = link.phase {
+            forgetWaiter(waiter)
+            return link.error
+        }
         let (id, path) = (link.id, link.path)
         send(Device1.connect(path)) { core, result in core.connectAnswered(id, result) }
         guard let error = await wait(waiter, timeout: timeout) else { return nil }
@@ -163,7 +166,7 @@ extension RadioCore {
     }
 
     private func waitUntilDown(_ link: Link, cancellable: Bool) async {
-        let waiter = newID()
+        let waiter = newWaiter()
         link.downWaiters.append(waiter)
         _ = await wait(waiter, timeout: cancellable ? nil : Limits.disconnect + .seconds(1), cancellable: cancellable)
         link.downWaiters.removeAll { $0 == waiter }

@@ -33,12 +33,29 @@ extension RadioCore {
             Task { await self.stopScan(id) }
         }
         scans[id] = ScanState(filter, events)
+        reportConnected(to: id)
         perform(discovery.want(mergedFilter))
         if let error = await discoverySettled(cancellable: true) {
             await stopScan(id)
             throw error
         }
         return Scan(events: stream) { await self.stopScan(id) }
+    }
+
+    /// A device that is connected does not advertise, and BlueZ keeps the link of an app that was killed (rule 23): who
+    /// starts anew would never hear its host. Such a device is here, so the scan tells of it, without a reading.
+    private func reportConnected(to id: UInt64) {
+        guard let adapter = usableAdapter, let scan = scans[id] else { return }
+        for (path, device) in view.devices where path.isBeneath(adapter) && device.connected {
+            guard activeLinks[path] == nil, scan.sightings.admitsConnected(path, device) else { continue }
+            scan.events.yield(.discovered(discovery(path, device, rssi: nil)))
+        }
+    }
+
+    private func discovery(_ path: ObjectPath, _ device: Device1, rssi: Int?) -> Discovery {
+        Discovery(
+            peer: PeerIdentifier(path.string), address: device.address, advertisement: device.advertisement,
+            rssi: rssi, time: .now)
     }
 
     /// Comes to its end even in a cancelled task: what is left running costs power.
@@ -54,7 +71,7 @@ extension RadioCore {
 
     private func discoverySettled(cancellable: Bool) async -> BluetoothError? {
         guard usableAdapter != nil, !discovery.isSettled else { return nil }
-        let id = newID()
+        let id = newWaiter()
         discoveryWaiters.append(id)
         return await wait(id, timeout: cancellable ? Limits.call : Limits.stop, cancellable: cancellable)
     }
@@ -68,7 +85,9 @@ extension RadioCore {
         }
         let call: DBusCall =
             switch next {
-            case .setFilter(let filter): Adapter1.setDiscoveryFilter(adapter, filter)
+            case .setFilter(let filter):
+                Adapter1.setDiscoveryFilter(
+                    adapter, filter, byService: view.adapters[adapter]?.filtersByService ?? false)
             case .start: Adapter1.startDiscovery(adapter)
             case .stop: Adapter1.stopDiscovery(adapter)
             }
@@ -83,33 +102,33 @@ extension RadioCore {
         var outcome = DiscoveryMachine.Outcome.done
         if case .failure(let error) = result, call != .stop {
             switch error.name {
-            case BlueZError.inProgress: outcome = call == .start ? .alreadyRunning : .failed
+            case BlueZError.inProgress: outcome = call == .start ? .heldUp : .failed
             case BlueZError.notReady: outcome = .notReady
             default: outcome = .failed
             }
-            if outcome != .alreadyRunning {
-                wake(&discoveryWaiters, with: BlueZFailure.error(error, during: .discover))
-            }
+            // Held up is no failure: the scan is there, and hears when bluetoothd lets it.
+            wake(&discoveryWaiters, with: outcome == .heldUp ? nil : BlueZFailure.error(error, during: .discover))
         }
         let next = discovery.answered(call, outcome)
-        if outcome == .failed || outcome == .notReady {
-            retryDiscovery()
+        if outcome == .failed || outcome == .notReady || outcome == .heldUp {
+            retryDiscovery(after: outcome == .heldUp ? Limits.discoverHeldUp : nil)
         } else {
             if call == .start { discoveryPause = Limits.discoverAgain.lowerBound }
             perform(next)
         }
     }
 
-    private func retryDiscovery() {
+    /// - Parameter pause: nil: the growing one.
+    private func retryDiscovery(after pause: Duration?) {
         guard !scans.isEmpty else { return }
-        discoveryTimer = loop.schedule(after: discoveryPause) { [weak self] in
+        discoveryTimer = loop.schedule(after: pause ?? discoveryPause) { [weak self] in
             self?.assumeIsolated { core in
                 core.discoveryTimer = nil
                 guard core.usableAdapter != nil, !core.scans.isEmpty else { return }
                 core.perform(core.discovery.adapterReady())
             }
         }
-        discoveryPause = min(discoveryPause * 2, Limits.discoverAgain.upperBound)
+        if pause == nil { discoveryPause = min(discoveryPause * 2, Limits.discoverAgain.upperBound) }
     }
 
     // MARK: The adapter
@@ -142,10 +161,7 @@ extension RadioCore {
         else { return }
         for scan in scans.values {
             guard let report = scan.sightings.judge(path, device, change) else { continue }
-            let discovery = Discovery(
-                peer: PeerIdentifier(path.string), address: device.address, advertisement: device.advertisement,
-                rssi: report.rssi, time: .now)
-            scan.events.yield(.discovered(discovery))
+            scan.events.yield(.discovered(discovery(path, device, rssi: report.rssi)))
         }
     }
 

@@ -26,7 +26,7 @@ extension RadioCore {
         }
         let session = Serving(id: newID(), services: services, request: request, root: root)
         sessions[session.id] = session
-        let outcome = newID()
+        let outcome = newWaiter()
         session.firstOutcome = outcome
         reconcile(session.id)
         if let error = await wait(outcome, timeout: nil) {
@@ -43,7 +43,7 @@ extension RadioCore {
         session.refreshTimer?.cancel()
         session.retryTimer?.cancel()
         if session.isReconciling {
-            let waiter = newID()
+            let waiter = newWaiter()
             session.idleWaiters.append(waiter)
             _ = await wait(waiter, timeout: Limits.stop, cancellable: false)
         }

@@ -94,21 +94,41 @@ actor RadioCore {
 
     // MARK: Waiting
 
-    private struct Waiter {
-        let continuation: CheckedContinuation<BluetoothError?, Never>
-        let timer: TimerToken?
+    enum Waiter {
+        /// Its id is known to whoever wakes it; its task has not come to its suspension yet.
+        case announced
+        /// Woken before that.
+        case woken(BluetoothError?)
+        case waiting(CheckedContinuation<BluetoothError?, Never>, TimerToken?)
     }
 
-    /// Suspends until `wake` with this id, the time-out, or the task's cancellation.
+    /// Names a wait that is to come. From now on `wake` finds it.
     ///
-    /// Runs to its suspension without giving up the loop: who has noted the id before cannot miss the wake.
+    /// Not before `wait` suspends: an `await` can give up the loop on its way there, even to a function of the same
+    /// actor (seen with Swift 6.3.1, where the loop is a task executor too), and a wake in between would be lost.
+    func newWaiter() -> UInt64 {
+        let id = newID()
+        waiters[id] = .announced
+        return id
+    }
+
+    /// A wait that does not come after all.
+    func forgetWaiter(_ id: UInt64) { waiters[id] = nil }
+
+    /// Suspends until `wake` with this id, the time-out, or the task's cancellation.
     ///
     /// - Returns: What `wake` was given; `timedOut` or `cancelled`.
     func wait(_ id: UInt64, timeout: Duration?, cancellable: Bool = true) async -> BluetoothError? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 assertIsolated()
+                if case .woken(let error) = waiters[id] {
+                    waiters[id] = nil
+                    continuation.resume(returning: error)
+                    return
+                }
                 if cancellable, Task.isCancelled {
+                    waiters[id] = nil
                     continuation.resume(returning: .cancelled)
                     return
                 }
@@ -119,7 +139,7 @@ actor RadioCore {
                         }
                     }
                 }
-                waiters[id] = Waiter(continuation: continuation, timer: timer)
+                waiters[id] = .waiting(continuation, timer)
             }
         } onCancel: {
             guard cancellable else { return }
@@ -134,9 +154,16 @@ actor RadioCore {
     /// - Returns: Whether somebody was waiting.
     @discardableResult
     func wake(_ id: UInt64, with error: BluetoothError? = nil) -> Bool {
-        guard let waiter = waiters.removeValue(forKey: id) else { return false }
-        waiter.timer?.cancel()
-        waiter.continuation.resume(returning: error)
+        switch waiters[id] {
+        case .announced:
+            waiters[id] = .woken(error)
+        case .waiting(let continuation, let timer):
+            waiters[id] = nil
+            timer?.cancel()
+            continuation.resume(returning: error)
+        case .woken, nil:
+            return false
+        }
         return true
     }
 
@@ -146,7 +173,12 @@ actor RadioCore {
         for id in woken { wake(id, with: error) }
     }
 
-    func isWaiting(_ id: UInt64) -> Bool { waiters[id] != nil }
+    func isWaiting(_ id: UInt64) -> Bool {
+        switch waiters[id] {
+        case .announced, .waiting: true
+        case .woken, nil: false
+        }
+    }
 
     // MARK: Calling
 
@@ -178,7 +210,7 @@ actor RadioCore {
     /// Sends all, then waits for all the answers.
     func requestAll(_ calls: [DBusCall]) async {
         guard !calls.isEmpty, connection != nil else { return }
-        let id = newID()
+        let id = newWaiter()
         openRequests[id] = calls.count
         for call in calls {
             send(call) { core, _ in

@@ -35,6 +35,15 @@ struct SightingFilter: Sendable {
         return Report(rssi: reading)
     }
 
+    /// - Returns: Whether to report a device that is connected as the scan begins, for what it is known to have: it must
+    ///   have a service that was asked for, and no reading is wanted, for there is none.
+    mutating func admitsConnected(_ path: ObjectPath, _ device: Device1) -> Bool {
+        guard filter.minimumRSSI == nil, !filter.services.isEmpty, matches(device) else { return false }
+        heard[path] = .some(nil)
+        reported.insert(path)
+        return true
+    }
+
     struct Report: Sendable, Hashable {
         var rssi: Int?
     }

@@ -54,6 +54,10 @@ public struct BehaviourProfile: Sendable, Hashable {
     /// 5.66: prepared writes of 512 bytes at MTU 23.
     public var splitsLongWrites: Bool
 
+    /// How long the kernel goes on discovering for a daemon that was killed; meanwhile the next one answers
+    /// StartDiscovery with `InProgress`. 7.3 s was seen on 5.66.
+    public var discoveryOutlivesCrash: Duration = .seconds(7)
+
     // MARK: Faults, off unless said otherwise
 
     /// `ServicesResolved` turns true before the GATT objects are exported (bluez/bluez#1489).

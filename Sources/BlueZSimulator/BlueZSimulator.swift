@@ -28,6 +28,8 @@ public final class BlueZSimulator {
     private var presence: BusPresence?
     private var adapters: [String: Adapter] = [:]
     private var agents = AgentManager1()
+    /// By adapter: until when the kernel goes on discovering for a daemon that was killed.
+    private var discoveryHeldUpUntil: [String: ContinuousClock.Instant] = [:]
 
     private init(
         bus: BusAddress, medium: SimulatedMedium, profile: BehaviourProfile, order: [String],
@@ -119,6 +121,7 @@ public final class BlueZSimulator {
         let adapter = Adapter(
             name: name, path: path, presence: presence, profile: profile, controller: MediumController(radio: radio))
         adapters[name] = adapter
+        adapter.discovery.heldUpUntil = discoveryHeldUpUntil[name]
         adapter.appear()
     }
 
@@ -144,7 +147,9 @@ public final class BlueZSimulator {
 
     /// Ends the daemon as `kill -9` does: its name goes, and nobody is told anything else.
     public func crash() {
-        end()
+        let end = medium.clock.now.advanced(by: profile.discoveryOutlivesCrash)
+        for (name, adapter) in adapters where adapter.discovery.isActive { discoveryHeldUpUntil[name] = end }
+        self.end()
     }
 
     /// Brings a daemon back that has crashed or was stopped: everything is there again, and nothing is registered.

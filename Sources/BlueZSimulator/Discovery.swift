@@ -19,6 +19,9 @@ final class Discovery {
         self.adapter = adapter
     }
 
+    /// Until then the kernel still discovers for the daemon before, and this one is refused.
+    var heldUpUntil: ContinuousClock.Instant?
+
     var isActive: Bool { clients.values.contains(where: \.isDiscovering) }
 
     func setFilter(_ argument: DBusValue, client: String) throws(ErrorReply) {
@@ -37,6 +40,7 @@ final class Discovery {
     func start(_ call: MethodCall) {
         guard adapter.isPowered else { return call.fail(.notReady) }
         if clients[call.sender]?.isDiscovering == true { return call.fail(.busy) }
+        if let heldUpUntil, adapter.controller.clock.now < heldUpUntil { return call.fail(.busy) }
         guard clients[call.sender] != nil || clients.count < Limits.discoveryClients else {
             return call.fail(.failed("Too many discovery clients"))
         }

@@ -97,11 +97,13 @@ struct MergedDiscoveryFilter: Sendable, Hashable {
         if thresholds.count == set.count { rssi = thresholds.min() }
     }
 
-    /// Whether a report passes. A reading of 127 ("not available") passes no threshold but the lowest.
+    /// Whether a report passes. A reading of 127 ("not available") passes no threshold.
     func admits(_ advertisement: Advertisement, rssi reading: Int, address: BluetoothAddress) -> Bool {
         if excludesLE { return false }
         if !uuids.isEmpty, uuids.isDisjoint(with: advertisement.serviceUUIDs) { return false }
-        if let rssi, rssi > -127, reading < Int(rssi) || reading == 127 { return false }
+        // The kernel drops what has no reading as soon as there is a threshold, even the lowest (is_filter_match in
+        // net/bluetooth/mgmt.c; seen on 5.66).
+        if let rssi, reading < Int(rssi) || reading == 127 { return false }
         guard !patterns.isEmpty else { return true }
         return patterns.contains { pattern in
             address.description.lowercased().hasPrefix(pattern.lowercased())

@@ -241,7 +241,7 @@ final class GattCharacteristic1: BusInterface {
         }
         if adapter.profile.notifiesBeforeStartNotifyAnswer {
             // The first notification lets the answer go; without one it comes a moment later.
-            _ = adapter.timers.after(.milliseconds(100)) { [weak self] in
+            _ = adapter.timers.after(.seconds(1)) { [weak self] in
                 if self?.cancelSubscription != nil { self?.activateClients() }
             }
         }

@@ -11,3 +11,6 @@
 static inline void cdbus_name_this_thread(const char *name) {
     prctl(PR_SET_NAME, (unsigned long)name, 0UL, 0UL, 0UL);
 }
+
+/* Glibc's module does not show what stands behind _GNU_SOURCE. */
+int pipe2(int descriptors[2], int flags);

@@ -46,7 +46,7 @@ package enum Limits {
     /// Bytes in the human text of an error.
     package static let errorTextBytes = 1024
     /// Bus connections being opened at once (a hung bus holds a thread until it lets go).
-    package static let concurrentOpens = 8
+    package static let concurrentOpens = 64
     /// Connections that wait for their turn to be opened.
     package static let waitingOpens = 256
     /// Time in which the bus must have answered Hello.

@@ -4,15 +4,16 @@ import CDBus
 import Glibc
 
 /// A bus of one's own: a `dbus-daemon` that listens on a socket in a temporary directory, where anybody of the same user
-/// may own any name. For simulations and tests. It ends with this object.
+/// may own any name. For simulations and tests. It ends with this object, and with our process.
 ///
-/// `@unchecked Sendable`: `process` is guarded by `lock`, everything else is constant.
+/// `@unchecked Sendable`: `process` and `guardian` are guarded by `lock`, everything else is constant.
 package final class PrivateBus: @unchecked Sendable {
     /// The address to open.
     package let address: String
     private let directory: String
     private let lock = Lock()
     private var process: pid_t = 0
+    private var guardian: BusGuardian?
 
     private var socketPath: String { "\(directory)/bus" }
     private var configurationPath: String { "\(directory)/bus.conf" }
@@ -53,6 +54,8 @@ package final class PrivateBus: @unchecked Sendable {
     package func stop() {
         lock.withLock {
             guard process != 0 else { return }
+            // First: once the daemon is gone, its number may be another process's.
+            guardian = nil
             kill(process, SIGKILL)
             var status: Int32 = 0
             while waitpid(process, &status, 0) < 0, errno == EINTR {}
@@ -65,10 +68,8 @@ package final class PrivateBus: @unchecked Sendable {
         stop()
         unlink(socketPath)
         var pipes: [Int32] = [-1, -1]
-        guard pipe(&pipes) == 0 else { throw PrivateBus.failure("no pipe") }
+        guard pipe2(&pipes, O_CLOEXEC) == 0 else { throw PrivateBus.failure("no pipe") }
         defer { close(pipes[0]) }
-        _ = fcntl(pipes[0], F_SETFD, FD_CLOEXEC)
-        _ = fcntl(pipes[1], F_SETFD, FD_CLOEXEC)
         do throws(DBusError) {
             try launch(printingTo: pipes[1])
         } catch {
@@ -115,7 +116,11 @@ package final class PrivateBus: @unchecked Sendable {
                 .noBus, "cannot start dbus-daemon: \(String(cString: strerror(status)))",
                 advice: "install the package that has it (Debian: dbus-daemon)")
         }
-        lock.withLock { process = child }
+        let guardian = BusGuardian(process: child, directory: directory)
+        lock.withLock {
+            process = child
+            self.guardian = guardian
+        }
     }
 
     /// Whether the daemon has printed its address, and so listens, within 10 s.

@@ -35,6 +35,7 @@ final class ClientDriver {
     private var adapterWatch: Task<Void, Never>?
     private var wantsScan = false
     private var hasScanned = false
+    private var isOutOfPatience = false
     private var unavailability: BluetoothError?
     private var links: LinkTable
     private var candidates = CandidateList()
@@ -113,7 +114,8 @@ final class ClientDriver {
             return machine.timerFired(at: now)
         case .giveUp:
             patience.fired()
-            if !hasScanned, let unavailability { result = .failure(NearbyError(unavailability)) }
+            isOutOfPatience = true
+            giveUpIfUnavailable()
             return []
         case .cancelled:
             return machine.cancelled(at: now)
@@ -209,7 +211,9 @@ final class ClientDriver {
             return []
         }
         watchAdapter()
-        return unavailable(error, at: now)
+        let actions = unavailable(error, at: now)
+        giveUpIfUnavailable()
+        return actions
     }
 
     private func react(to event: ScanEvent, at now: ContinuousClock.Instant) -> [ClientAction] {
@@ -224,6 +228,12 @@ final class ClientDriver {
         case .resumed:
             return available(at: now)
         }
+    }
+
+    /// Also where the first word of the trouble comes after the time is up.
+    private func giveUpIfUnavailable() {
+        guard isOutOfPatience, !hasScanned, let unavailability else { return }
+        result = .failure(NearbyError(unavailability))
     }
 
     private func unavailable(_ error: BluetoothError, at now: ContinuousClock.Instant) -> [ClientAction] {

@@ -20,7 +20,7 @@ public final class NearbyClient: Sendable {
     private let closing = Lock<Task<Void, Never>?>(nil)
 
     /// - Throws: `invalidConfiguration` for a setting that makes no sense, a passcode that is none among them;
-    ///   `payloadTooLarge` for a join request of more than 65,536 bytes, or 510 where only the basic profile is spoken.
+    ///   `payloadTooLarge` for a join request of more than 65,536 bytes, or 508 where only the basic profile is spoken.
     public init(_ configuration: Configuration, radio: any Central) throws(NearbyError) {
         try configuration.check()
         self.configuration = configuration

@@ -60,7 +60,7 @@ package struct ClientConfiguration: Equatable, Sendable {
 
     /// The request as it is written in the basic profile.
     ///
-    /// - Throws: `EnvelopeError`: `malformed` for an empty appId or a reserved key, `tooLarge` past 510 bytes.
+    /// - Throws: `EnvelopeError`: `malformed` for an empty appId or a reserved key, `tooLarge` past 508 bytes.
     package func request() throws(EnvelopeError) -> [UInt8] {
         guard !appId.isEmpty else { throw EnvelopeError(code: .malformed, message: "The appId is empty.") }
         guard !(payload?.hasReservedKeys ?? false) else {

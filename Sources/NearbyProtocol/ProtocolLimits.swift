@@ -11,9 +11,9 @@ public enum ProtocolLimits {
     public static let protocolVersion = 1
     /// The largest envelope that a host sends, and that either side takes, in bytes.
     public static let envelopeBytes = 512
-    /// The largest envelope that a client sends, in bytes. BlueZ below 5.69 refuses writes of 511 and 512 bytes
-    /// (bluez/bluez#570).
-    public static let clientEnvelopeBytes = 510
+    /// The largest envelope that a client sends, in bytes. BlueZ below 5.69 refuses plain writes of 511 and 512 bytes
+    /// (bluez/bluez#570), and 5.66 long ones from 509 on (seen).
+    public static let clientEnvelopeBytes = 508
     /// The deepest nesting of objects and arrays that is read; the envelope itself is level 1.
     public static let jsonDepth = 32
     /// The longest attribute value of the Attribute Protocol, in bytes (Core Specification, Vol 3, Part F, 3.2.9).

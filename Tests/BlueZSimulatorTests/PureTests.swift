@@ -32,7 +32,9 @@ struct PureTests {
         #expect(MergedDiscoveryFilter([near, none]).rssi == nil)
     }
 
-    @Test(arguments: [(-80 as Int16, 127, false), (-127, 127, true), (-80, -80, true), (-80, -81, false)])
+    @Test(arguments: [
+        (-80 as Int16, 127, false), (-127, 127, false), (-127, -127, true), (-80, -80, true), (-80, -81, false),
+    ])
     func aThresholdAdmits(_ threshold: Int16, _ reading: Int, _ admits: Bool) throws {
         let merged = MergedDiscoveryFilter([try Self.filter(["RSSI": .int16(threshold)])])
         let address = BluetoothAddress(rawValue: 1)

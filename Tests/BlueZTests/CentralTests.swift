@@ -47,14 +47,50 @@ extension OnABus {
             #expect(fake.calls.suffix(2) == ["SetDiscoveryFilter", "StopDiscovery"])
         }
 
-        @Test func inProgressIsAScanLikeAnyOther() async throws {
+        /// The kernel discovers on for a bluetoothd that is gone, and the new one says so for about 10 s (5.66, 5.82).
+        @Test func aScanThatIsHeldUpIsStartedAgainUntilItRuns() async throws {
             let fake = try await FakeBlueZ()
             fake.fail("StartDiscovery", "org.bluez.Error.InProgress")
             let scan = try await fake.radio().scan(for: ScanFilter())
-            try await fake.addDevice(1, ["RSSI": .int16(-40)])
+            _ = await fake.called("StartDiscovery", times: 2)
+            fake.succeed("StartDiscovery")
+            _ = await fake.called("StartDiscovery", times: 3)
+            _ = try await fake.addDevice(1, ["RSSI": .int16(-40)])
             var events = scan.events.makeAsyncIterator()
             guard case .discovered? = await events.next() else { throw Unexpected() }
             await scan.stop()
+            #expect(fake.calls.last == "StopDiscovery")
+        }
+
+        /// BlueZ keeps the link of an app that was killed, and who is connected does not advertise.
+        @Test func aConnectedDeviceWithTheServiceIsReportedAtTheStart() async throws {
+            let fake = try await FakeBlueZ()
+            let service = BluetoothUUID(0x180A)
+            let uuids = DBusValue.strings([service.longDescription])
+            let path = try await fake.addDevice(1, ["Connected": .bool(true), "UUIDs": uuids])
+            _ = try await fake.addDevice(2, ["UUIDs": uuids])
+            _ = try await fake.addDevice(3, ["Connected": .bool(true)])
+            let radio = fake.radio()
+            let near = try await radio.scan(for: ScanFilter(services: [service], minimumRSSI: -90))
+            let scan = try await radio.scan(for: ScanFilter(services: [service]))
+            var events = scan.events.makeAsyncIterator()
+            guard case .discovered(let discovery)? = await events.next() else { throw Unexpected() }
+            #expect(discovery.peer.rawValue == path.string)
+            #expect(discovery.rssi == nil)
+            await scan.stop()
+            await near.stop()
+            #expect(await events.next() == nil)
+            var none = near.events.makeAsyncIterator()
+            #expect(await none.next() == nil)
+        }
+
+        /// A wake between the check and the suspension was lost, one time in fifteen, and the scan waited for 30 s.
+        @Test func aBusThatIsNotThereIsToldEachTime() async {
+            for _ in 0..<40 {
+                let radio = BlueZRadio(BlueZConfiguration(bus: "unix:path=/nonexistent/bus"))
+                let error = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+                #expect(error?.code == .serviceUnavailable)
+            }
         }
 
         @Test func aFailureToStartIsTheCallersError() async throws {

@@ -49,6 +49,7 @@ extension ContractCase {
         ContractCase("A slow reader keeps the newest 1,024 values") { bench in
             try await bench.withVisit { host, visit in
                 let subscription = try await visit.connection.subscribe(to: visit.message)
+                // A second subscription, that is read at once, tells when all have arrived.
                 let witness = Recorder(
                     try await visit.connection.subscribe(to: visit.message).values,
                     clock: bench.central.clock

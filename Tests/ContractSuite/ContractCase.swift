@@ -41,7 +41,7 @@ public struct ContractCase: Sendable, CustomStringConvertible {
             return .leftOut("needs " + missing.map(\.rawValue).sorted().joined(separator: ", "))
         }
         let body = body
-        guard let difference = ContractDifference.all.first(where: { $0.radio == bench.name && $0.name == name }) else {
+        guard let difference = ContractDifference.all.first(where: { $0.isOf(bench.name) && $0.name == name }) else {
             try await bench.controls.run { try await body(bench) }
             return .held
         }

@@ -10,7 +10,7 @@ extension ContractCase {
         ContractCase("A host that never answers ends in a link failure, in time") { bench in
             try await bench.withRawHost(.init()) {
                 try await requireNearbyError(.linkFailed, from: "the join") {
-                    try await bench.join(bench.configuration(timeout: bench.silence))
+                    try await bench.join(bench.configuration(timeout: bench.silence * 3))
                 }
             }
         },

@@ -8,9 +8,9 @@ extension ContractCase {
     /// What a stranger can write to a host, and what becomes of it.
     static let judgingRequests: [ContractCase] =
         badRequests + [
-            ContractCase("A request of 510 bytes is taken") { bench in
+            ContractCase("A request of 508 bytes is taken") { bench in
                 try await bench.withRawClient { _, client in
-                    let answer = try await client.ask(padded(to: 510))
+                    let answer = try await client.ask(padded(to: 508))
                     try require(answer.type == .handoff, "the answer: \(answer)")
                 }
             },

@@ -137,7 +137,7 @@ import Testing
         #expect(error?.message.contains(name) == true)
     }
 
-    @Test func aJoinRequestPast510BytesIsRefusedInTheBasicProfile() throws {
+    @Test func aJoinRequestPast508BytesIsRefusedInTheBasicProfile() throws {
         let payload: NearbyPayload = ["k": .string(String(repeating: "x", count: 500))]
         try NearbyClient.Configuration(appId: "a", payload: payload).check()
         let error = #expect(throws: NearbyError.self) {
@@ -145,7 +145,7 @@ import Testing
         }
         #expect(error?.code == .payloadTooLarge)
         #expect(error?.message.hasPrefix("the join request is ") == true)
-        #expect(error?.message.hasSuffix(" over the 510 that fit") == true)
+        #expect(error?.message.hasSuffix(" over the 508 that fit") == true)
     }
 }
 

@@ -303,7 +303,7 @@ import Testing
             try ClientMachine(ClientConfiguration(appId: "a", payload: ["ndk.requestId": "mine"]))
         }
         #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "")) }
-        let exact: JSONObject = ["k": .string(String(repeating: "x", count: 436))]
-        #expect((try? ClientConfiguration(appId: "a", payload: exact).request().count) == 510)
+        let exact: JSONObject = ["k": .string(String(repeating: "x", count: 434))]
+        #expect((try? ClientConfiguration(appId: "a", payload: exact).request().count) == 508)
     }
 }

@@ -9,19 +9,23 @@ struct DBusRoundTrip {
     static func main() async {
         let arguments = CommandLine.arguments
         guard arguments.count == 5, let warmUp = Int(arguments[3]), let calls = Int(arguments[4]), calls > 0 else {
-            fail("usage: DBusRoundTrip actor|async ADDRESS WARM_UP CALLS", status: 2)
+            fail("usage: DBusRoundTrip actor|async|preferred ADDRESS WARM_UP CALLS", status: 2)
         }
         do {
             let connection = try await DBusConnection.open(.address(arguments[2]))
             let echo = try Echo()
             switch arguments[1] {
             case "actor":
-                let report = try await Caller(connection: connection, echo: echo).measure(warmUp: warmUp, calls: calls)
-                print(report)
+                print(try await Caller(connection: connection, echo: echo).measure(warmUp: warmUp, calls: calls))
             case "async":
                 print(try await measure(connection, echo, warmUp: warmUp, calls: calls))
+            case "preferred":
+                let report = try await withTaskExecutorPreference(connection.loop) {
+                    try await measure(connection, echo, warmUp: warmUp, calls: calls)
+                }
+                print(report)
             default:
-                fail("\(arguments[1]): not actor, not async", status: 2)
+                fail("\(arguments[1]): not actor, async or preferred", status: 2)
             }
             await connection.close()
         } catch {
@@ -35,7 +39,8 @@ struct DBusRoundTrip {
         exit(status)
     }
 
-    /// A plain async function: it runs on the global executor, and each call goes to the loop's thread and back.
+    /// A plain async function: it runs on the global executor, and each call goes to the loop's thread and back; unless
+    /// its task prefers the loop.
     @concurrent
     private static func measure(
         _ connection: DBusConnection, _ echo: Echo, warmUp: Int, calls: Int

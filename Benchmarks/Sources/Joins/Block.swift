@@ -14,9 +14,10 @@ struct Block {
     var json: String {
         let sorted = times.sorted()
         let median = Double(sorted[sorted.count / 2]) / 1000
+        let decile = Double(sorted[sorted.count / 10]) / 1000
         let least = Double(sorted[0]) / 1000
         return """
-            {"clients":\(clients),"median_us":\(median),"least_us":\(least),\
+            {"clients":\(clients),"median_us":\(median),"decile_us":\(decile),"least_us":\(least),\
             "rss_kb":\(memory.resident),"heap_kb":\(memory.heap)}
             """
     }

@@ -17,6 +17,11 @@ def counts_the_header(version):
     return (5, 56) <= version < (5, 69)
 
 
+def dies_of_service_filters(version):
+    """bluez/bluez#2282: a discovery filter with UUIDs takes bluetoothd 5.87 down at the first report that has any."""
+    return version[:2] == (5, 87)
+
+
 class BusError(Exception):
     """An error answer; `name` is D-Bus's."""
 

@@ -9,6 +9,10 @@ from collections.abc import Callable
 SUBJECTS = ("nearby", "reference")
 
 
+class LeftOut(Exception):
+    """Raised by a case that finds out only now that it is not for here; says why."""
+
+
 @dataclasses.dataclass
 class Case:
     name: str

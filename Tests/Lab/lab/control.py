@@ -5,6 +5,9 @@
     {"do": "drop", "of": "hci0", "reason": 8}           ends links; both sides hear Disconnection Complete
     {"do": "silence", "of": "hci0", "on": true}         loses all ACL data of a controller, the link stays
     {"do": "rssi", "of": "hci1", "value": -70}          what others hear of a controller
+    {"do": "range", "of": "hci0", "on": false}          nobody hears its advertisements, or can connect to it
+    {"do": "power", "of": "hci0", "on": false}          Adapter1.Powered
+    {"do": "restart"}                                   kills bluetoothd and starts it again; answers when it is back
     {"do": "latency", "seconds": 0.02}                  a hop's
     {"do": "unplug", "of": "hci1"} / {"do": "plug", "of": "hci1"}
     {"do": "controllers"}                               names and addresses
@@ -69,6 +72,16 @@ class ControlChannel:
                 return {"silent": sorted(medium.silent)}
             case "rssi":
                 self._controller(command["of"]).rssi = max(-127, min(127, int(command["value"])))
+                return {"ok": True}
+            case "range":
+                name = self._controller(command["of"]).name
+                (medium.hidden.discard if command.get("on", True) else medium.hidden.add)(name)
+                return {"hidden": sorted(medium.hidden)}
+            case "power":
+                await lab.bluez.set_powered(command["of"], bool(command["on"]))
+                return {"ok": True}
+            case "restart":
+                await lab.restart_bluetoothd(pause=0.3)
                 return {"ok": True}
             case "latency":
                 medium.latency = max(0.0, min(5.0, float(command["seconds"])))

@@ -49,8 +49,10 @@ class BusDaemon(Daemon):
 class BluetoothDaemon(Daemon):
     """bluetoothd of this system, or of another release's root file system."""
 
-    #: Most cases want a quick advertising interval, which is experimental before BlueZ 5.77.
-    USUAL = ("-E",)
+    #: Most cases want a quick advertising interval, which is experimental before BlueZ 5.77. From then on there is no
+    #: need for it, and it does harm: with -E, two adapters of 5.87 probe each other's audio services, want to pair for
+    #: that, and take the link down (host/bleak, nearby/both-ends).
+    USUAL = ("-E",) if tuple(map(int, os.environ.get("LAB_BLUEZ", "0").split("."))) < (5, 77) else ()
 
     def __init__(self, log, configuration):
         root = os.environ.get("LAB_ROOT", "")

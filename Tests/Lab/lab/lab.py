@@ -87,6 +87,20 @@ class Lab:
         await adapter.plug()
         await self.bluez.wait_powered([adapter.name], self.seconds(30))
 
+    async def another_adapter(self):
+        """A third one, until the case's end."""
+        adapter = Adapter(self.medium, "F0:F1:F2:F3:F4:02", self.recorder)
+        self.adapters.append(adapter)
+
+        def gone():
+            adapter.unplug()
+            self.adapters.remove(adapter)
+
+        self.at_end(gone)
+        await adapter.plug()
+        await self.bluez.wait_powered([adapter.name], self.seconds(30))
+        return adapter.name
+
     async def restart_bus(self, pause=1.0):
         """The bus daemon ends; bluetoothd ends with it, as it does everywhere, and both come back."""
         self.bluetoothd.ends_with_the_bus()
@@ -132,6 +146,7 @@ class Lab:
         self.peers.clear()
         self.evidence.clear()
         self.medium.silent.clear()
+        self.medium.hidden.clear()
         self.medium.lost = None
         self.medium.latency = LATENCY
         if not self.bus_daemon.running:

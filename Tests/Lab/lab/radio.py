@@ -30,6 +30,7 @@ class Medium(LocalLink):
         super().__init__()
         self.latency = latency
         self.silent = set()  # names of controllers whose data is lost in both directions
+        self.hidden = set()  # names of controllers whose advertisements nobody hears
         self.lost = None  # a function (sender, receiver, data) -> bool: is this one PDU lost?
 
     def _later(self, function, *arguments):
@@ -70,6 +71,8 @@ class Medium(LocalLink):
     def advertiser(self, address):
         """The enabled advertiser or advertising set behind an address, or None."""
         for controller in self.controllers:
+            if controller.name in self.hidden:
+                continue
             for advertiser in (controller.le_legacy_advertiser, *controller.advertising_sets.values()):
                 if advertiser.enabled and advertiser.address == address:
                     return advertiser

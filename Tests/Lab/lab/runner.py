@@ -6,6 +6,8 @@ import os
 import time
 import traceback
 
+from .cases import LeftOut
+
 LOG_LIMIT = 256 * 1024
 
 
@@ -46,14 +48,21 @@ class Runner:
         logs = [(daemon.log, daemon.log_size()) for daemon in (lab.bluetoothd, lab.bus_daemon)]
         began = time.monotonic()
         lab.bluetoothd.crashes.clear()
-        problem = await self._outcome(case)
+        left_out = None
+        try:
+            problem = await self._outcome(case)
+        except LeftOut as reason:
+            problem, left_out = None, reason
         if lab.bluetoothd.crashes:
             lab.note(f"bluetoothd crashed, exit status {', '.join(map(str, lab.bluetoothd.crashes))}")
         took = time.monotonic() - began
         if problem or lab.bluetoothd.crashes or self.trace:
             self._keep(case, problem, logs)
         notes = f" ({'; '.join(lab.notes)})" if lab.notes else ""
-        if problem:
+        if left_out is not None:
+            self.skipped += 1
+            print(f"skip {number} {case.name}: {left_out}", flush=True)
+        elif problem:
             self.failed += 1
             first = problem[0].strip().splitlines()[0] if problem[0].strip() else "failed"
             print(f"not ok {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
@@ -82,6 +91,8 @@ class Runner:
             return f"did not end within {self.lab.seconds(case.timeout):.0f} s", stack
         try:
             running.result()
+        except LeftOut:
+            raise
         except asyncio.CancelledError:
             return "a peer's request was cancelled: its link is gone", traceback.format_exc()
         except AssertionError as error:

@@ -8,7 +8,7 @@ import asyncio
 from bumble import att
 
 from lab import envelope
-from lab.bluez import DEVICE, BusError, counts_the_header
+from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_service_filters
 from lab.cases import SUBJECTS, case
 from lab.peers.bleak_client import BleakJoin
 from lab.peers.central import Central
@@ -193,6 +193,27 @@ async def _(lab):
         await _shown(lab, {"NEAR": -40, "FAR": -77})
     finally:
         await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+
+
+@case("stack/filter-by-service", bugs=("bluez/bluez#2282",), subjects=SUBJECTS, core=True)
+async def _(lab):
+    """5.87 crashes at the first report for whoever names a service in the discovery filter"""
+    from dbus_fast import Variant
+
+    await Peripheral(lab, name="NEAR").start()
+    path = "/org/bluez/hci1"
+    filter_ = {"Transport": Variant("s", "le"), "UUIDs": Variant("as", [envelope.SERVICE])}
+    await lab.bluez.call(path, "org.bluez.Adapter1", "SetDiscoveryFilter", "a{sv}", [filter_])
+    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+    for _ in range(50):
+        await asyncio.sleep(0.1)
+        if lab.bluetoothd.crashes:
+            break
+        if any("RSSI" in each for each in (await lab.bluez.devices()).values()):
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+            break
+    crashed = bool(lab.bluetoothd.crashes)
+    assert crashed == dies_of_service_filters(lab.bluez_version), "a crash" if crashed else "no crash any more"
 
 
 async def _shown(lab, wanted):

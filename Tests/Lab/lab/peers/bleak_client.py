@@ -6,6 +6,7 @@ import asyncio
 from bleak import BleakClient, BleakScanner
 
 from .. import envelope
+from ..bluez import dies_of_service_filters
 
 
 class BleakJoin:
@@ -22,7 +23,8 @@ class BleakJoin:
             if envelope.SERVICE in advertisement.service_uuids and not found.done():
                 found.set_result(device)
 
-        async with BleakScanner(heard, service_uuids=[envelope.SERVICE], bluez={"adapter": self.adapter}):
+        services = [] if dies_of_service_filters(self.lab.bluez_version) else [envelope.SERVICE]
+        async with BleakScanner(heard, service_uuids=services, bluez={"adapter": self.adapter}):
             try:
                 return await asyncio.wait_for(found, self.lab.seconds(timeout))
             except asyncio.TimeoutError:

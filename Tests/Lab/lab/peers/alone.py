@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""alone.py client|host NAME ADAPTER: one library's client or host as a process of its own, to be measured.
+
+A client joins once and prints the answer; a host serves until it is ended.
+"""
+import asyncio
+import os
+import sys
+import types
+
+role, name, adapter = sys.argv[1:]
+version = tuple(int(part) for part in os.environ["LAB_BLUEZ"].split("."))
+# What the peers want of a lab: they were not written for this place.
+lab = types.SimpleNamespace(seconds=lambda limit: limit, at_end=lambda action: None, bluez_version=version)
+
+
+async def client():
+    from lab.peers.bleak_client import BleakJoin
+
+    print(await BleakJoin(lab, adapter).join())
+
+
+async def host():
+    if name == "dbus-fast":
+        from lab.peers.dbus_host import DBusHost as Host
+    elif name == "bless":
+        from lab.peers.library_hosts import BlessHost as Host
+    else:
+        from lab.peers.library_hosts import BluezPeripheralHost as Host
+    await Host(lab, adapter).start()
+    print("serving", flush=True)
+    await asyncio.Event().wait()
+
+
+asyncio.run(client() if role == "client" else host())
