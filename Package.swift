@@ -18,7 +18,9 @@ var products: [Product] = [
 
 var targets: [Target] = [
     .target(name: "BluetoothLE", swiftSettings: strict),
-    .target(name: "NearbyProtocol", swiftSettings: strict),
+    .systemLibrary(
+        name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
+    .target(name: "NearbyProtocol", dependencies: ["CSodium"], swiftSettings: strict),
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",

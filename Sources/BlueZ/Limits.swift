@@ -27,7 +27,7 @@ enum Limits {
     /// What the contract promises for its streams.
     static let scanEvents = 256
     static let statusEvents = 16
-    static let subscriptionValues = 64
+    static let subscriptionValues = 1_024
     static let sessionRequests = 256
     /// Events of a session in all. The quarter more than `sessionRequests` is for what is not a request.
     static let sessionEvents = 320

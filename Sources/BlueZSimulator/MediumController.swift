@@ -177,6 +177,9 @@ final class MediumController {
     }
 
     func endServing(_ application: UInt64) async {
+        // bluetoothd takes a connection's messages in their order: what was notified before the application went has
+        // left.
+        await outgoing?.value
         await applications.removeValue(forKey: application)?.session?.stop()
     }
 

@@ -119,7 +119,7 @@ public enum WriteType: Sendable, Hashable {
 
 /// A subscription to one characteristic. To drop it does not end it: that takes `cancel()`, or the link's end.
 public struct Subscription: Sendable {
-    /// For one reader. The newest 64 values are kept for a slow one; ends with the link or the subscription.
+    /// For one reader. The newest 1,024 values are kept for a slow one; ends with the link or the subscription.
     public let values: AsyncStream<[UInt8]>
     private let onCancel: @Sendable () async -> Void
 

@@ -20,6 +20,11 @@ extension NearbyClient {
         /// From the call of `join()` to its end; `nil`: until it is cancelled.
         public var timeout: Duration?
         public var whenUnavailable: UnavailablePolicy
+        /// `.auto` uses the extended profile with a host that has it, else the basic one.
+        public var profile: ProfileChoice
+        /// With a passcode the client speaks to hosts that want one and to no others, and never basic. Without one an
+        /// extended exchange is sealed, unauthenticated, and a basic one is plain text.
+        public var security: NearbySecurity
 
         public init(
             appId: String,
@@ -28,7 +33,9 @@ extension NearbyClient {
             minimumRSSI: Int? = nil,
             selection: HostSelection = .first,
             timeout: Duration? = .seconds(30),
-            whenUnavailable: UnavailablePolicy = .fail(after: .seconds(3))
+            whenUnavailable: UnavailablePolicy = .fail(after: .seconds(3)),
+            profile: ProfileChoice = .auto,
+            security: NearbySecurity = .open
         ) {
             self.appId = appId
             self.sessionId = sessionId
@@ -37,6 +44,8 @@ extension NearbyClient {
             self.selection = selection
             self.timeout = timeout
             self.whenUnavailable = whenUnavailable
+            self.profile = profile
+            self.security = security
         }
     }
 }
@@ -60,7 +69,7 @@ public struct NearbyCandidate: Sendable, Hashable {
     }
 }
 
-/// What a client tells on its way.
+/// What a client tells on its way. The list may grow: give a `switch` over it a `default`.
 public enum ClientEvent: Sendable, Hashable {
     case scanning
     /// The adapter cannot be used; the join goes on by itself if it can in time.
@@ -71,6 +80,8 @@ public enum ClientEvent: Sendable, Hashable {
     case connected(PeerIdentifier)
     /// The join request is on its way.
     case requesting(PeerIdentifier)
+    /// Extended profile: so many bytes of the sealed answer have come. How many there will be is not known.
+    case progress(PeerIdentifier, bytes: Int)
     /// This host was of no use, and the search goes on: another app's, or the link failed.
     case passedOver(PeerIdentifier, reason: String)
     /// The handoff is there.

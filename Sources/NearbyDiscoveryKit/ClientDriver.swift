@@ -52,14 +52,17 @@ final class ClientDriver {
         self.radio = radio
         self.hub = hub
         self.inbox = inbox
+        let machineConfiguration = try configuration.machineConfiguration()
         do throws(EnvelopeError) {
-            machine = try ClientMachine(configuration.machineConfiguration)
+            machine = try ClientMachine(machineConfiguration)
         } catch {
             throw NearbyError(envelope: error, of: "join request")
         }
         timer = DeadlineTimer(clock: radio.clock) { inbox.post(.timer) }
         patience = DeadlineTimer(clock: radio.clock) { inbox.post(.giveUp) }
-        links = LinkTable(radio: radio) { attempt, event in await inbox.send(.link(attempt, event)) }
+        links = LinkTable(radio: radio, awaiting: configuration.awaitedCharacteristic) { attempt, event in
+            await inbox.send(.link(attempt, event))
+        }
     }
 
     /// Searches until there is a result. Scanning has ended by then; links may still be going down.
@@ -138,15 +141,22 @@ final class ClientDriver {
                 links.subscribe(attempt, instance: instance)
             case .write(let attempt, let instance, let bytes):
                 links.write(attempt, instance: instance, bytes)
+            case .readHello(let attempt, let instance):
+                links.readHello(attempt, instance: instance)
+            case .subscribeToChannel(let attempt, let instance):
+                links.subscribeToChannel(attempt, instance: instance)
+            case .writeToChannel(let attempt, let instance, let frame):
+                links.writeToChannel(attempt, instance: instance, frame)
             case .disconnect(let attempt):
                 links.close(attempt)
             case .report(let event):
                 report(event)
-            case .finish(.handoff(let envelope, let peer, let timing)):
+            case .finish(.handoff(let envelope, let security, let peer, let timing)):
                 let handoff = Handoff(
                     message: NearbyMessage(envelope),
                     peer: PeerIdentifier(peer.rawValue),
-                    timing: timing
+                    timing: timing,
+                    security: security
                 )
                 hub.send(.received(handoff))
                 result = .success(handoff)
@@ -268,6 +278,8 @@ final class ClientDriver {
             hub.send(.requesting(PeerIdentifier(peer.rawValue)))
         case .phase:
             break
+        case .progress(_, let peer, let received):
+            hub.send(.progress(PeerIdentifier(peer.rawValue), bytes: received))
         case .attemptFailed(_, let peer, let failure, _):
             hub.send(.passedOver(PeerIdentifier(peer.rawValue), reason: failure.sentence))
         case .radioUnavailable, .radioAvailable:

@@ -50,9 +50,11 @@ extension ExchangePhase {
         switch self {
         case .connecting: "connecting"
         case .discovering: "looking for its services"
+        case .readingHello: "reading its hello"
         case .subscribing: "subscribing"
         case .writing: "sending the join request"
         case .awaitingAnswer: "waiting for the answer"
+        case .writingReceipt: "sending the receipt"
         }
     }
 }
@@ -70,6 +72,34 @@ extension ExchangeFailure {
         case .malformedAnswer(let error): "its answer is no message: \(error.message)"
         case .rejected(let rejection): "it said no: \(rejection.reason?.rawValue ?? "an ATT error")"
         case .radioLost: "the adapter went away"
+        case .hello(let error): "its hello is none that this version reads: \(error)"
+        case .helloRefused(let code): "it refused its hello: \(ATTError(rawValue: code.rawValue))"
+        case .unusableShare: "its hello has no usable key"
+        case .securityRequired(let reason): reason.sentence
+        case .requestTooLarge(let size, let limit): "the join request is \(size) bytes, and it takes \(limit)"
+        case .passcodeExposed:
+            "the passcode was put to \(ProtocolLimits.passcodeExposures) hosts, and none of them opened the exchange"
+        }
+    }
+}
+
+extension SecurityRequired {
+    /// For a person; without a full stop.
+    var sentence: String {
+        switch self {
+        case .passcodeNeeded: "the host wants a passcode"
+        case .hostAsksForNoPasscode: "a passcode was given, and the host asks for none"
+        case .hostHasNoExtended: "the host has only the basic profile, which is plain text"
+        case .hostHasNoBasic: "the host has only the extended profile"
+        }
+    }
+
+    var advice: String {
+        switch self {
+        case .passcodeNeeded: "Ask for the passcode that the host shows, and join again with it."
+        case .hostAsksForNoPasscode: "Is it the right host? To join it all the same, leave the passcode out."
+        case .hostHasNoExtended: "Is it the right host? To join it in plain text, leave passcode and profile out."
+        case .hostHasNoBasic: "Leave the profile out."
         }
     }
 }
@@ -79,7 +109,9 @@ extension NearbyError.Rejection {
         self.init(
             reason: rejection.reason,
             message: rejection.message.isEmpty ? nil : rejection.message,
-            attError: rejection.attError?.rawValue
+            attError: rejection.attError?.rawValue,
+            security: rejection.security,
+            retryAfter: rejection.retryAfter
         )
     }
 }
@@ -114,6 +146,24 @@ extension NearbyError {
             self.init(.nothingFound, "none of the hosts was chosen in time", encounters: counts)
         case .rejected(let rejection):
             self.init(rejection, encounters: counts)
+        case .unauthorized(let rejection):
+            self.init(
+                .wrongPasscode,
+                "the host did not accept the passcode",
+                advice: "Check it against the host's screen. Anybody in range can say so: if it is right, try again.",
+                rejection: Rejection(rejection),
+                encounters: counts
+            )
+        case .securityRequired(let reason):
+            self.init(.securityRequired, reason.sentence, advice: reason.advice, encounters: counts)
+            isPasscodeNeeded = reason == .passcodeNeeded
+        case .exchangeFailed(.requestTooLarge(let size, let limit)):
+            self.init(
+                .payloadTooLarge,
+                "the join request is \(size) bytes, \(size - limit) over the \(limit) that the host takes",
+                advice: "Shorten the payload that goes along with the request.",
+                encounters: counts
+            )
         case .truncatedAnswer(let bytes):
             self.init(
                 .linkFailed,
@@ -149,11 +199,22 @@ extension NearbyError {
         if let reason = rejection.reason { message += ": \(reason.rawValue)" }
         if let code = rejection.attError { message += ": \(ATTError(rawValue: code.rawValue))" }
         if !rejection.message.isEmpty { message += " (“\(rejection.message)”)" }
+        if rejection.reason == .securityRequired {
+            self.init(
+                .securityRequired,
+                "the host does not serve the basic profile",
+                advice: "Join in the extended profile, with the host's passcode if it shows one.",
+                rejection: Rejection(rejection),
+                encounters: encounters
+            )
+            return
+        }
         let advice: String? =
             switch rejection.reason {
-            case .busy?, .timeout?: "Try again in a moment."
+            case .busy?, .timeout?:
+                rejection.retryAfter.map { "Try again in \($0.components.seconds) seconds." }
+                    ?? "Try again in a moment."
             case .tooLarge?: "The host's payload is too long for this link; shorten it there."
-            case .securityRequired?: "The host wants a passcode, which this version does not speak."
             default: nil
             }
         self.init(.rejected, message, advice: advice, rejection: Rejection(rejection), encounters: encounters)
@@ -161,6 +222,13 @@ extension NearbyError {
 
     private static func count(_ number: Int, _ noun: String) -> String {
         number == 1 ? "one \(noun) was" : "\(number) \(noun)s were"
+    }
+}
+
+extension NearbyProtocol.Rejection {
+    /// When the host says to try again; what it says is bounded here, since it may be anybody's.
+    var retryAfter: Duration? {
+        payload?["retryAfter"]?.int.flatMap { (0...86_400).contains($0) ? .seconds($0) : nil }
     }
 }
 

@@ -35,6 +35,22 @@ struct HandoffQuota: Equatable {
     /// The join came to nothing.
     mutating func ended(_ id: JoinID) { pending.remove(id) }
 
+    mutating func observe(_ event: ExtendedHostEvent) {
+        switch event {
+        case .joined(let id, _):
+            // It had given its place back when its client left, or still has it. It was promised its answer: it may be
+            // one more than the limit for a moment.
+            if limit != nil { pending.insert(id) }
+        case .delivered(let id, _):
+            delivered += 1
+            pending.remove(id)
+        case .failed(let id?, _, _), .rejected(let id?, _, _, _, _):
+            pending.remove(id)
+        default:
+            break
+        }
+    }
+
     mutating func observe(_ event: NearbyProtocol.HostEvent) {
         switch event {
         case .delivered(let id, _, _):

@@ -46,3 +46,34 @@ extension NearbyError {
         }
     }
 }
+
+extension NearbyError {
+    /// The same for the extended profile.
+    init?(_ failure: ExtendedHostFailure) {
+        switch failure {
+        case .disconnected:
+            self.init(.linkFailed, "the client left before it had its answer, or before it said so")
+        case .noReceipt:
+            self.init(.linkFailed, "the client has not said that it has the handoff")
+        case .tooSlow:
+            self.init(.linkFailed, "the answer could not be handed over within 60 seconds")
+        case .admissionTimedOut:
+            self.init(HostFailure.admissionTimedOut)
+        case .handoffTooLarge(let size, let limit):
+            self.init(
+                .payloadTooLarge,
+                "the handoff is \(size) bytes, \(size - limit) over the \(limit) that this host announces",
+                advice: "Shorten the payload, or hand over an address from which the rest can be fetched."
+            )
+        case .reservedKeys:
+            self.init(
+                .invalidConfiguration,
+                "the app's payload has keys that begin with ndk., which are the protocol's"
+            )
+        case .busy:
+            self.init(HostFailure.busy)
+        case .radioReset, .stopped, .passcodeChanged:
+            return nil
+        }
+    }
+}

@@ -14,6 +14,8 @@ enum Limits {
     static let tryAgain: Duration = .milliseconds(200)
     /// The longest of an app's durations; a longer one means no more, and the standard library's arithmetic has an end.
     static let longest: Duration = .seconds(100 * 365 * 86_400)
+    /// How long a host that ends goes on handing over what clients are to be told.
+    static let farewell: Duration = .seconds(2)
     /// Hosts whose names a client remembers for the app's list; the machine's own bound is not higher.
     static let candidates = 256
 }

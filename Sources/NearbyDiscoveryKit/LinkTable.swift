@@ -4,14 +4,26 @@ import BluetoothLE
 import NearbyProtocol
 
 /// What a link operation brought.
-enum LinkEvent: Sendable {
+indirect enum LinkEvent: Sendable {
     case connected(any PeripheralConnection)
-    case discovered([RemoteCharacteristic])
-    case subscribed(instance: Int)
+    case discovered([RemoteService])
+    case helloRead([UInt8])
+    case subscribed(mtu: Int?)
     case written
     case notified([UInt8], instance: Int)
     case failed(BluetoothError)
     case disconnected(DisconnectReason)
+    /// The link is down, and whatever it brought before has been delivered.
+    case drained(LinkEvent)
+
+    /// Whether it says that the link is down.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .disconnected: true
+        case .failed(let error): error.code == .disconnected || error.code == .notConnected
+        default: false
+        }
+    }
 }
 
 /// The client's links by attempt: starts their operations, and takes them down.
@@ -23,18 +35,28 @@ struct LinkTable {
         /// The connection once there is one; cancelling it calls the attempt to connect off.
         let connecting: Task<(any PeripheralConnection)?, Never>
         var connection: (any PeripheralConnection)?
-        var characteristics: [RemoteCharacteristic] = []
+        /// The instances of our service, each with what it has of our characteristics.
+        var instances: [[BluetoothUUID: RemoteCharacteristic]] = []
         var phase = ExchangePhase.connecting
         var tasks: [Task<Void, Never>] = []
+        /// Those of the tasks that read subscriptions; they end with the link.
+        var readers: [Task<Void, Never>] = []
     }
 
     private let radio: any Central
+    private let awaited: BluetoothUUID
     private let deliver: @Sendable (AttemptID, LinkEvent) async -> Void
     private var links: [AttemptID: Link] = [:]
     private var closing: [PeerIdentifier: Task<Void, Never>] = [:]
 
-    init(radio: any Central, deliver: @escaping @Sendable (AttemptID, LinkEvent) async -> Void) {
+    /// - Parameter awaited: the characteristic without which a device is of no use.
+    init(
+        radio: any Central,
+        awaiting awaited: BluetoothUUID,
+        deliver: @escaping @Sendable (AttemptID, LinkEvent) async -> Void
+    ) {
         self.radio = radio
+        self.awaited = awaited
         self.deliver = deliver
     }
 
@@ -55,29 +77,49 @@ struct LinkTable {
     }
 
     mutating func discover(_ attempt: AttemptID) {
+        let awaited = awaited
         operate(attempt, .discovering) { connection throws(BluetoothError) in
-            let services = try await connection.discoverServices(awaiting: ServiceUUIDs.message)
-            return .discovered(
-                services.filter { $0.uuid == ServiceUUIDs.service }
-                    .flatMap(\.characteristics)
-                    .filter { $0.uuid == ServiceUUIDs.message }
-            )
+            let services = try await connection.discoverServices(awaiting: awaited)
+            return .discovered(services.filter { $0.uuid == ServiceUUIDs.service })
+        }
+    }
+
+    mutating func readHello(_ attempt: AttemptID, instance: Int) {
+        guard let characteristic = characteristic(attempt, instance, ServiceUUIDs.hello) else { return }
+        operate(attempt, .readingHello) { connection throws(BluetoothError) in
+            .helloRead(try await connection.read(characteristic))
         }
     }
 
     mutating func subscribe(_ attempt: AttemptID, instance: Int) {
-        guard let characteristic = characteristic(attempt, instance) else { return }
+        subscribe(attempt, instance, ServiceUUIDs.message)
+    }
+
+    mutating func subscribeToChannel(_ attempt: AttemptID, instance: Int) {
+        subscribe(attempt, instance, ServiceUUIDs.channel)
+    }
+
+    private mutating func subscribe(_ attempt: AttemptID, _ instance: Int, _ uuid: BluetoothUUID) {
+        guard let characteristic = characteristic(attempt, instance, uuid) else { return }
         let deliver = deliver
         operate(attempt, .subscribing) { connection throws(BluetoothError) in
             let subscription = try await connection.subscribe(to: characteristic)
-            await deliver(attempt, .subscribed(instance: instance))
+            await deliver(attempt, .subscribed(mtu: await connection.attMTU))
             for await value in subscription.values { await deliver(attempt, .notified(value, instance: instance)) }
             return nil
         }
     }
 
     mutating func write(_ attempt: AttemptID, instance: Int, _ bytes: [UInt8]) {
-        guard let characteristic = characteristic(attempt, instance) else { return }
+        write(attempt, instance, ServiceUUIDs.message, bytes)
+    }
+
+    mutating func writeToChannel(_ attempt: AttemptID, instance: Int, _ frame: [UInt8]) {
+        write(attempt, instance, ServiceUUIDs.channel, frame)
+    }
+
+    private mutating func write(_ attempt: AttemptID, _ instance: Int, _ uuid: BluetoothUUID, _ bytes: [UInt8]) {
+        guard let characteristic = characteristic(attempt, instance, uuid) else { return }
         operate(attempt, .writing) { connection throws(BluetoothError) in
             try await connection.write(bytes, to: characteristic, type: .withResponse)
             return .written
@@ -105,9 +147,17 @@ struct LinkTable {
     }
 
     /// What an event means to the machine; `nil` if its attempt is over.
-    mutating func take(_ event: LinkEvent, of attempt: AttemptID) -> ExchangeInput? {
+    mutating func take(_ event: LinkEvent, of attempt: AttemptID) -> ExtendedExchangeInput? {
         guard var link = links[attempt] else { return nil }
         defer { if links[attempt] != nil { links[attempt] = link } }
+        if event.isEnd, !link.readers.isEmpty {
+            // A host may answer and leave: what it said comes before that it left.
+            Task { [deliver, readers = link.readers] in
+                for reader in readers { await reader.value }
+                await deliver(attempt, .drained(event))
+            }
+            return nil
+        }
         switch event {
         case .connected(let connection):
             link.connection = connection
@@ -119,37 +169,60 @@ struct LinkTable {
                 }
             )
             return .connected
-        case .discovered(let characteristics):
-            link.characteristics = characteristics
-            return .discovered(instances: Array(characteristics.indices))
-        case .subscribed:
-            return .subscribed
+        case .discovered(let services):
+            link.instances = services.map { service in
+                Dictionary(service.characteristics.map { ($0.uuid, $0) }) { first, _ in first }
+            }
+            return .discovered(
+                link.instances.enumerated().map { position, found in
+                    ServiceInstance(
+                        id: position,
+                        hasMessage: found[ServiceUUIDs.message] != nil,
+                        hasHello: found[ServiceUUIDs.hello] != nil && found[ServiceUUIDs.channel] != nil
+                    )
+                }
+            )
+        case .helloRead(let bytes):
+            return .helloRead(bytes)
+        case .subscribed(let mtu):
+            return .subscribed(mtu: mtu)
         case .written:
             return .written
         case .notified(let bytes, let instance):
             return .notified(bytes, instance: instance)
         case .failed(let error):
             return Self.failure(error, in: link.phase)
-        case .disconnected(let reason):
+        case .disconnected(let reason), .drained(.disconnected(let reason)):
             return .disconnected(LinkFailure(.disconnected, reason.sentence))
+        case .drained(.failed(let error)):
+            return Self.failure(error, in: link.phase)
+        case .drained:
+            return nil
         }
     }
 
-    private static func failure(_ error: BluetoothError, in phase: ExchangePhase) -> ExchangeInput {
+    private static func failure(_ error: BluetoothError, in phase: ExchangePhase) -> ExtendedExchangeInput {
         let failure = LinkFailure(error)
         switch phase {
         case .connecting: return .connectFailed(failure)
         case .discovering: return .discoveryFailed(failure)
+        case .readingHello:
+            if let att = error.att { return .helloRefused(ATTErrorCode(rawValue: att.rawValue)) }
+            return .helloFailed(failure)
         case .subscribing: return .subscribeFailed(failure)
-        case .writing, .awaitingAnswer:
+        case .writing, .awaitingAnswer, .writingReceipt:
             if let att = error.att { return .writeRefused(ATTErrorCode(rawValue: att.rawValue)) }
             return .writeFailed(failure)
         }
     }
 
-    private func characteristic(_ attempt: AttemptID, _ instance: Int) -> RemoteCharacteristic? {
-        guard let link = links[attempt], link.characteristics.indices.contains(instance) else { return nil }
-        return link.characteristics[instance]
+    private func characteristic(
+        _ attempt: AttemptID,
+        _ instance: Int,
+        _ uuid: BluetoothUUID
+    ) -> RemoteCharacteristic? {
+        guard let link = links[attempt], link.instances.indices.contains(instance) else { return nil }
+        return link.instances[instance][uuid]
     }
 
     private mutating func operate(
@@ -168,5 +241,6 @@ struct LinkTable {
             }
         }
         links[attempt]?.tasks.append(task)
+        if phase == .subscribing { links[attempt]?.readers.append(task) }
     }
 }

@@ -19,8 +19,8 @@ public final class NearbyClient: Sendable {
     private let isRunning = Lock(false)
     private let closing = Lock<Task<Void, Never>?>(nil)
 
-    /// - Throws: `invalidConfiguration` for a setting that makes no sense, `payloadTooLarge` for a join request of
-    ///   more than 508 bytes.
+    /// - Throws: `invalidConfiguration` for a setting that makes no sense, a passcode that is none among them;
+    ///   `payloadTooLarge` for a join request of more than 65,536 bytes, or 508 where only the basic profile is spoken.
     public init(_ configuration: Configuration, radio: any Central) throws(NearbyError) {
         try configuration.check()
         self.configuration = configuration
@@ -39,7 +39,10 @@ public final class NearbyClient: Sendable {
     /// Searches, joins, and returns the handoff as soon as it is there; the link goes down behind the caller's back.
     /// Await `finish()` before the process ends: BlueZ keeps a link whose owner has died.
     ///
-    /// - Throws: `nothingFound`, `rejected`, `linkFailed` (with what was met in `encounters`); `adapterNotFound`,
+    /// - Throws: `nothingFound`, `rejected`, `linkFailed` (with what was met in `encounters`); `securityRequired` if the
+    ///   host wants a passcode and there is none (2 s after the first such host was met, so that a person can be asked
+    ///   and a new client join with it) or the other way round, nothing having been sent; `wrongPasscode`;
+    ///   `adapterNotFound`,
     ///   `poweredOff`, `unauthorized`, `serviceUnavailable` by the configuration's `whenUnavailable`; `cancelled` when
     ///   the task is cancelled: scan and link have ended by then. `invalidConfiguration` if it was called before.
     public func join() async throws(NearbyError) -> Handoff {
@@ -86,12 +89,13 @@ extension NearbyClient.Configuration {
         if case .strongest(let window) = selection, window <= .zero {
             throw NearbyError(.invalidConfiguration, "the window of .strongest is \(window), and must be longer")
         }
-        do throws(EnvelopeError) { _ = try machineConfiguration.request() } catch {
+        let machineConfiguration = try machineConfiguration()
+        do throws(EnvelopeError) { try machineConfiguration.check() } catch {
             throw NearbyError(envelope: error, of: "join request")
         }
     }
 
-    var machineConfiguration: NearbyProtocol.ClientConfiguration {
+    func machineConfiguration() throws(NearbyError) -> NearbyProtocol.ClientConfiguration {
         var selection = selection
         if case .strongest(let window) = selection { selection = .strongest(within: window.bounded) }
         return NearbyProtocol.ClientConfiguration(
@@ -102,7 +106,13 @@ extension NearbyClient.Configuration {
             selection: selection,
             deadline: timeout?.bounded,
             // BlueZ tells of changes, and the merged filters of other programs can make those few.
-            reportsEveryAdvertisement: false
+            reportsEveryAdvertisement: false,
+            profiles: try profiles()
         )
+    }
+
+    /// What a device must have for this client. Hosts of the extended profile have the message characteristic too.
+    var awaitedCharacteristic: BluetoothUUID {
+        profile == .extended || security.hasPasscode ? ServiceUUIDs.channel : ServiceUUIDs.message
     }
 }

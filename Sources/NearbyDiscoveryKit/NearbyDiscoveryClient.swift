@@ -56,15 +56,18 @@ public final class NearbyDiscoveryClient: Sendable {
     ///
     /// Searches until it has found one or `stop()` is called.
     ///
-    /// - Parameter minimumRSSI: dBm; `nil`: any distance.
-    public func startScanning(appId: String, minimumRSSI: Int? = nil) {
+    /// - Parameters:
+    ///   - minimumRSSI: dBm; `nil`: any distance.
+    ///   - security: Without a passcode: sealed, unauthenticated, or plain text with basic hosts.
+    public func startScanning(appId: String, minimumRSSI: Int? = nil, security: NearbySecurity = .open) {
         core.start { core, radio throws(NearbyError) in
             let client = try NearbyClient(
                 NearbyClient.Configuration(
                     appId: appId,
                     minimumRSSI: minimumRSSI,
                     timeout: nil,
-                    whenUnavailable: .fail(after: .seconds(3))
+                    whenUnavailable: .fail(after: .seconds(3)),
+                    security: security
                 ),
                 radio: radio
             )
@@ -93,14 +96,20 @@ public final class NearbyDiscoveryClient: Sendable {
     }
 
     /// Advertises, and hands the payload to every client of this app that asks, until `stop()`.
-    public func startHosting(appId: String, sessionId: String, payload: NearbyPayload) {
+    public func startHosting(
+        appId: String,
+        sessionId: String,
+        payload: NearbyPayload,
+        security: NearbySecurity = .open
+    ) {
         core.start { core, radio throws(NearbyError) in
             let host = try NearbyHost(
                 NearbyHost.Configuration(
                     appId: appId,
                     sessionId: sessionId,
                     payload: payload,
-                    whenUnavailable: .fail(after: .seconds(3))
+                    whenUnavailable: .fail(after: .seconds(3)),
+                    security: security
                 ),
                 radio: radio
             )

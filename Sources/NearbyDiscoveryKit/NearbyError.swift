@@ -11,6 +11,7 @@ public struct NearbyError: Error, Sendable, Hashable {
             case invalidConfiguration, payloadTooLarge
             case adapterNotFound, poweredOff, unauthorized, serviceUnavailable
             case nothingFound, rejected, linkFailed, advertisingFailed
+            case securityRequired, wrongPasscode
             case cancelled, internalFailure
         }
 
@@ -41,6 +42,11 @@ public struct NearbyError: Error, Sendable, Hashable {
         public static let linkFailed = Self(.linkFailed)
         /// The system would not advertise, even in the smallest form.
         public static let advertisingFailed = Self(.advertisingFailed)
+        /// The host and the client do not agree on the protection: a passcode is missing, or the host knows none. The
+        /// client has sent nothing.
+        public static let securityRequired = Self(.securityRequired)
+        /// The host did not accept the passcode.
+        public static let wrongPasscode = Self(.wrongPasscode)
         /// The caller's task was cancelled, or the client was stopped.
         public static let cancelled = Self(.cancelled)
         /// Something that should not happen; please report it with `cause` and `detail`.
@@ -55,11 +61,23 @@ public struct NearbyError: Error, Sendable, Hashable {
         public var message: String?
         /// The ATT error code where the host refused the write itself, as older hosts do.
         public var attError: UInt8?
+        /// How far it can be trusted: a reject in plain text may be anybody's.
+        public var security: MessageSecurity
+        /// When to try again, where the host said so.
+        public var retryAfter: Duration?
 
-        public init(reason: RejectReason?, message: String? = nil, attError: UInt8? = nil) {
+        public init(
+            reason: RejectReason?,
+            message: String? = nil,
+            attError: UInt8? = nil,
+            security: MessageSecurity = .plaintext,
+            retryAfter: Duration? = nil
+        ) {
             self.reason = reason
             self.message = message
             self.attError = attError
+            self.security = security
+            self.retryAfter = retryAfter
         }
     }
 
@@ -71,6 +89,8 @@ public struct NearbyError: Error, Sendable, Hashable {
     public var cause: BluetoothError?
     public var rejection: Rejection?
     public var encounters: Encounters?
+    /// With `securityRequired`: the host wants a passcode and none was given. Ask for it, and join with a new client.
+    public var isPasscodeNeeded = false
     /// Words for a bug report.
     public var detail: String?
 

@@ -10,8 +10,11 @@ import NearbyProtocol
 /// try await host.run { request in .handoff(["roomCode": "SWIFT42"]) }
 /// ```
 ///
-/// `run` serves until its task is cancelled, through restarts of the Bluetooth service and of the adapter. A basic
-/// handoff is public: it travels in plain text, and BlueZ notifies every subscribed central.
+/// `run` serves until its task is cancelled, through restarts of the Bluetooth service and of the adapter.
+///
+/// What protects a handoff: with a passcode the exchange is sealed and authenticated, and basic clients are refused.
+/// Without one it is sealed, unauthenticated, for clients of ours, and public for basic ones: plain text on the air, and
+/// BlueZ notifies every subscribed central. See `docs/security.md`.
 public final class NearbyHost: Sendable {
     public let configuration: Configuration
     /// Facts worth telling whoever set the host up: an envelope that not every phone can take, values that today's
@@ -19,10 +22,11 @@ public final class NearbyHost: Sendable {
     public let notices: [String]
     private let radio: any Peripheral
     private let hub = EventHub<HostEvent>()
+    private let inbox = Inbox<HostDriver.Input>()
     private let isRunning = Lock(false)
 
-    /// - Throws: `invalidConfiguration` for a setting that makes no sense; `payloadTooLarge`, with the number of bytes
-    ///   over, for a payload that fits no profile.
+    /// - Throws: `invalidConfiguration` for a setting that makes no sense, a passcode that is none and basic beside a
+    ///   passcode among them; `payloadTooLarge`, with the number of bytes over, for a payload that fits no profile.
     public init(_ configuration: Configuration, radio: any Peripheral) throws(NearbyError) {
         self.notices = try configuration.check()
         self.configuration = configuration
@@ -65,8 +69,17 @@ public final class NearbyHost: Sendable {
             )
         }
         defer { hub.finish() }
-        let driver = try HostDriver(configuration: configuration, radio: radio, hub: hub, admit: admit)
+        let driver = try HostDriver(configuration: configuration, radio: radio, hub: hub, inbox: inbox, admit: admit)
         try await driver.run()
+    }
+
+    /// Asks for another passcode from now on, as after `underAttack`. Does nothing on a host without one.
+    ///
+    /// Who has read the host's hello before has to read it again, which our clients do by themselves. Exchanges that have
+    /// proved the old passcode go on.
+    public func changePasscode(to passcode: Passcode) {
+        guard configuration.security.hasPasscode else { return }
+        inbox.post(.passcodeChanged(passcode))
     }
 }
 
@@ -75,6 +88,12 @@ extension NearbyHost.Configuration {
     ///
     /// - Returns: the notices.
     func check() throws(NearbyError) -> [String] {
+        let hasReservedKeys = payload.object.hasReservedKeys
+        guard !hasReservedKeys else {
+            throw NearbyError(
+                .invalidConfiguration,
+                "keys that begin with \(JSONObject.reservedPrefix) in a payload are the protocol's")
+        }
         if let name {
             let request = AdvertisementRequest(localName: name, serviceUUIDs: [ServiceUUIDs.service])
             if let error = AdvertisementBudget(request).error { throw NearbyError(error) }
@@ -85,15 +104,40 @@ extension NearbyHost.Configuration {
                 "maximumHandoffs is \(maximumHandoffs ?? 0), and must be at least 1"
             )
         }
+        let profiles = try profiles()
         do throws(EnvelopeError) {
-            return Self.sentences(try machineConfiguration.check())
+            if profiles.servesExtended { try extendedConfiguration(profiles).check() }
+            let basic = NearbyProtocol.HostConfiguration(
+                appId: appId, sessionId: sessionId, payload: payload.object, refusesBasic: !profiles.servesBasic)
+            do throws(EnvelopeError) {
+                return Self.sentences(try basic.check())
+            } catch {
+                guard profiles.servesExtended, let size = error.size, let limit = error.limit else { throw error }
+                return [
+                    """
+                    The handoff is \(size) bytes: clients of the basic profile, today's iOS and Android peers among them, \
+                    take \(limit) at most and are told too_large.
+                    """
+                ]
+            }
         } catch {
             throw NearbyError(envelope: error, of: "handoff")
         }
     }
 
-    var machineConfiguration: NearbyProtocol.HostConfiguration {
-        NearbyProtocol.HostConfiguration(appId: appId, sessionId: sessionId, payload: payload.object)
+    /// The payload stays out: it is checked above, and comes with each admission.
+    func basicConfiguration(_ profiles: HostProfiles) -> NearbyProtocol.HostConfiguration {
+        NearbyProtocol.HostConfiguration(appId: appId, sessionId: sessionId, refusesBasic: !profiles.servesBasic)
+    }
+
+    func extendedConfiguration(_ profiles: HostProfiles) -> ExtendedHostConfiguration {
+        ExtendedHostConfiguration(
+            appId: appId,
+            sessionId: sessionId,
+            payload: payload.object,
+            profiles: profiles,
+            maximumEnvelope: maximumEnvelopeBytes
+        )
     }
 
     private static func sentences(_ warnings: [NearbyProtocol.HostConfiguration.Warning]) -> [String] {
@@ -108,7 +152,7 @@ extension NearbyHost.Configuration {
             sentences.append(
                 """
                 The handoff is \(bytes) bytes; beyond \(comfortable) it does not reach every phone: it takes an ATT MTU \
-                of \(mtu) (an iPhone has 185, most Android phones 517). Clients below that are told too_large.
+                of \(mtu) (an iPhone has 185, most Android phones 517). Basic clients below that are told too_large.
                 """
             )
         }

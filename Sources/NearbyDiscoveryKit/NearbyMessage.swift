@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import BluetoothLE
+public import NearbyProtocol
 
 /// A handoff as the client received it.
 public struct NearbyMessage: Sendable, Hashable {
@@ -32,11 +33,20 @@ public struct Handoff: Sendable, Hashable {
     /// The host, by the radio's own name for it.
     public var peer: PeerIdentifier
     public var timing: HandoffTiming
+    /// How far it can be trusted: `.authenticated` with a passcode, `.sealed` (and unauthenticated) from a host of ours
+    /// without one, `.plaintext` from a basic host.
+    public var security: MessageSecurity
 
-    public init(message: NearbyMessage, peer: PeerIdentifier, timing: HandoffTiming) {
+    public init(
+        message: NearbyMessage,
+        peer: PeerIdentifier,
+        timing: HandoffTiming,
+        security: MessageSecurity = .plaintext
+    ) {
         self.message = message
         self.peer = peer
         self.timing = timing
+        self.security = security
     }
 
     /// The payload; empty if the host sent an empty one.

@@ -11,7 +11,12 @@ struct Admissions: Sendable {
 
     /// In the order of their deadlines, since all have equally long.
     private(set) var pending: [Pending] = []
-    private var lastID: UInt64 = 0
+    private var lastID: UInt64
+
+    /// - Parameter lastID: the ids count up from here; two machines with ids of their own can share a table.
+    init(after lastID: UInt64 = 0) {
+        self.lastID = lastID
+    }
 
     var nextDeadline: Instant? { pending.first?.deadline }
     var isFull: Bool { pending.count >= ProtocolLimits.pendingAdmissions }
@@ -20,7 +25,7 @@ struct Admissions: Sendable {
         lastID += 1
         let request = JoinRequest(
             id: JoinID(lastID), peer: peer, appId: envelope.appId, sessionId: envelope.sessionId,
-            payload: envelope.payload)
+            payload: envelope.payload?.withoutReservedKeys)
         pending.append(Pending(request: request, bytes: bytes, deadline: now + ProtocolLimits.admission))
         return request
     }

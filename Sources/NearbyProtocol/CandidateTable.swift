@@ -23,6 +23,8 @@ struct CandidateTable: Sendable {
         var pausedUntil: Instant?
         var fate = Fate.open
         var hasFailed = false
+        /// Its answer did not come: perhaps notifications of the usual size do not.
+        var assumesSmallestNotifications = false
     }
 
     private var records: [PeerID: Record] = [:]

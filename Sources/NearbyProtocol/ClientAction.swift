@@ -70,6 +70,12 @@ package enum ClientAction: Equatable, Sendable {
     case subscribe(AttemptID, instance: Int)
     /// Write to it, with response.
     case write(AttemptID, instance: Int, [UInt8])
+    /// Read an instance's hello characteristic, all of it.
+    case readHello(AttemptID, instance: Int)
+    /// Subscribe to an instance's channel characteristic.
+    case subscribeToChannel(AttemptID, instance: Int)
+    /// Write a frame to it, with response.
+    case writeToChannel(AttemptID, instance: Int, [UInt8])
     /// End the attempt's link, or its attempt to connect. A later connect to the same peer must wait until it is down.
     case disconnect(AttemptID)
     case report(ClientEvent)
@@ -83,6 +89,8 @@ package enum ClientEvent: Equatable, Sendable {
     case candidate(Candidate)
     case candidateGone(PeerID)
     case phase(AttemptID, PeerID, ExchangePhase)
+    /// So many bytes of an extended answer have come; how many there will be is not known.
+    case progress(AttemptID, PeerID, received: Int)
     /// An attempt came to nothing; the search goes on.
     case attemptFailed(AttemptID, PeerID, ExchangeFailure, willRetry: Bool)
     case radioUnavailable(RadioUnavailability)
@@ -106,7 +114,11 @@ package struct Candidate: Equatable, Sendable {
 package enum ExchangePhase: Equatable, Sendable {
     case connecting
     case discovering
+    /// Extended only.
+    case readingHello
     case subscribing
     case writing
     case awaitingAnswer
+    /// Extended only: the handoff is here; the host is being told.
+    case writingReceipt
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The client's half of the basic profile: from the start of the scan to the handoff.
+/// The client's half of both profiles: from the start of the scan to the handoff.
 ///
 /// Pure: each input says when it happened and returns what to do, in order; `finish` comes once.
 ///
@@ -9,18 +9,28 @@
 /// - A device that serves another app is left out for the rest of the search, and so is one with which three
 ///   attempts failed or whose answer is no message.
 /// - A reject for our app, an ATT error on the write and an incomplete answer that names our app end the search.
+/// - A host that wants another kind of protection than we do is left out, nothing having been written to it. If it wants
+///   a passcode and we have none, the search goes on for 2 s at most, so that somebody can be asked for it.
+/// - A passcode is put to 5 hosts in one search at most, and after the first that does not open it to no more.
 package struct ClientMachine: Sendable {
     private enum State {
         /// `started` has not come yet.
         case idle
         case searching
-        case exchanging(ExchangeMachine)
+        case exchanging(ClientExchange)
         case finished
     }
 
     package let configuration: ClientConfiguration
 
+    /// One for the whole search: a host that has answered it gives the same answer when it comes again.
+    private let extended: ExtendedClientConfiguration
     private let request: [UInt8]
+    /// How often the passcode was put to hosts in attempts that are over.
+    private var exposures = 0
+    private var refusedSecurity: SecurityRequired?
+    /// When the search for a host without a passcode ends.
+    private var passcodeNeeded: Instant?
     private var state = State.idle
     private var began: Instant?
     private var candidates: CandidateTable
@@ -33,10 +43,14 @@ package struct ClientMachine: Sendable {
     private var pick: PeerID?
     private var latest: Instant?
 
-    /// - Throws: `EnvelopeError`: the request is too large, or the appId empty.
+    /// - Throws: `EnvelopeError`: the request is too large for every profile that is spoken, the appId empty, a key
+    ///   reserved; or libsodium does not start.
     package init(_ configuration: ClientConfiguration) throws(EnvelopeError) {
         self.configuration = configuration
-        request = try configuration.request()
+        try configuration.check()
+        guard Sodium.isReady else { throw EnvelopeError(code: .malformed, message: "libsodium does not start.") }
+        extended = configuration.extended()
+        request = try extended.request()
         candidates = CandidateTable(
             gate: RSSIGate(
                 threshold: configuration.minimumRSSI,
@@ -51,7 +65,8 @@ package struct ClientMachine: Sendable {
             return nil
         case .searching:
             let window = windowCloses.flatMap { $0 > latest ? $0 : nil }
-            return [deadline, window, candidates.nextDeadline(after: latest)].compactMap { $0 }.min()
+            let passcode = passcodeNeeded.flatMap { $0 > latest ? $0 : nil }
+            return [deadline, window, passcode, candidates.nextDeadline(after: latest)].compactMap { $0 }.min()
         case .exchanging(let exchange):
             return [deadline, exchange.nextDeadline].compactMap { $0 }.min()
         }
@@ -106,8 +121,14 @@ package struct ClientMachine: Sendable {
             machine.isScanning = false
             var actions: [ClientAction] = [.report(.radioUnavailable(reason))]
             if case .exchanging(let exchange) = machine.state {
+                // Only the receipt was still to be written.
+                if case .handoff(let envelope, let security)? = exchange.heldOutcome {
+                    let timing = machine.timing(of: exchange)
+                    return actions + machine.finish(.handoff(envelope, security, from: exchange.peer, timing))
+                }
                 machine.state = .searching
                 machine.lastFailure = .radioLost
+                machine.exposures += exchange.exposures
                 // Not the device's fault.
                 machine.candidates.update(exchange.peer) { $0.attempts -= 1 }
                 actions.append(
@@ -132,7 +153,7 @@ package struct ClientMachine: Sendable {
 
     /// What the radio tells of an attempt; ignored where that attempt is over.
     package mutating func exchange(
-        _ input: ExchangeInput, _ attempt: AttemptID, at now: Instant
+        _ input: ExtendedExchangeInput, _ attempt: AttemptID, at now: Instant
     ) -> [ClientAction] {
         self.input(at: now) { machine in
             guard case .exchanging(var exchange) = machine.state, exchange.attempt == attempt else { return [] }
@@ -196,8 +217,10 @@ extension ClientMachine {
 
     /// Tries the next device if there is one to try.
     private mutating func proceed(at now: Instant) -> [ClientAction] {
-        guard case .searching = state, unavailable == nil, let peer = next(at: now) else { return [] }
-        return attempt(peer, at: now)
+        guard case .searching = state, unavailable == nil else { return [] }
+        if let peer = next(at: now) { return attempt(peer, at: now) }
+        if let passcodeNeeded, passcodeNeeded <= now { return fail(.securityRequired(.passcodeNeeded)) }
+        return []
     }
 
     private mutating func next(at now: Instant) -> PeerID? {
@@ -222,6 +245,7 @@ extension ClientMachine {
 
     private mutating func attempt(_ peer: PeerID, at now: Instant) -> [ClientAction] {
         var number = 1
+        let assumesSmallest = candidates[peer]?.assumesSmallestNotifications ?? false
         candidates.update(peer) { record in
             record.attempts += 1
             record.pausedUntil = nil
@@ -231,8 +255,10 @@ extension ClientMachine {
         let id = AttemptID(lastAttempt)
         let left = deadline.map { $0 - now } ?? ProtocolLimits.connect
         let timeout = min(ProtocolLimits.connect, left)
-        let exchange = ExchangeMachine(
-            id, with: peer, appId: configuration.appId, request: request, connectTimeout: timeout, at: now)
+        let exchange = ClientExchange(
+            id, with: peer, configuration, extended: extended, request: request,
+            exposuresAllowed: max(0, ProtocolLimits.passcodeExposures - exposures),
+            assumesSmallestNotifications: assumesSmallest, connectTimeout: timeout, at: now)
         state = .exchanging(exchange)
         return scan(number > 1) + [
             .connect(id, peer, timeout: timeout), .report(.phase(id, peer, .connecting)),
@@ -242,7 +268,7 @@ extension ClientMachine {
     // MARK: Following an exchange
 
     private mutating func follow(
-        _ exchange: ExchangeMachine, _ step: ExchangeMachine.Step, from phase: ExchangePhase, at now: Instant
+        _ exchange: ClientExchange, _ step: ClientExchange.Step, from phase: ExchangePhase, at now: Instant
     ) -> [ClientAction] {
         state = .exchanging(exchange)
         var actions = step.actions
@@ -250,12 +276,18 @@ extension ClientMachine {
             actions.append(.report(.phase(exchange.attempt, exchange.peer, exchange.phase)))
         }
         guard let outcome = step.outcome else { return actions }
+        exposures += exchange.exposures
         switch outcome {
-        case .handoff(let envelope):
-            return actions + finish(.handoff(envelope, from: exchange.peer, timing(of: exchange)))
+        case .handoff(let envelope, let security):
+            return actions + finish(.handoff(envelope, security, from: exchange.peer, timing(of: exchange)))
+        case .failed(.rejected(let rejection)) where rejection.isHintToAskAgain:
+            return actions + giveUp(exchange, .rejected(rejection), at: now)
         case .failed(.rejected(let rejection)):
             candidates.update(exchange.peer) { $0.hasFailed = true }
-            return actions + fail(.rejected(rejection))
+            return actions + fail(code(of: rejection))
+        case .failed(.passcodeExposed):
+            candidates.update(exchange.peer) { $0.hasFailed = true }
+            return actions + fail(.exchangeFailed(.passcodeExposed))
         case .truncated(let bytes, true):
             candidates.update(exchange.peer) { $0.hasFailed = true }
             return actions + fail(.truncatedAnswer(bytes: bytes))
@@ -268,7 +300,7 @@ extension ClientMachine {
 
     /// An attempt came to nothing: the search goes on.
     private mutating func giveUp(
-        _ exchange: ExchangeMachine, _ failure: ExchangeFailure, at now: Instant
+        _ exchange: ClientExchange, _ failure: ExchangeFailure, at now: Instant
     ) -> [ClientAction] {
         state = .searching
         let peer = exchange.peer
@@ -277,10 +309,12 @@ extension ClientMachine {
             switch failure {
             case .otherApp:
                 record.fate = .otherApp
-            case .truncatedAnswer, .malformedAnswer, .rejected:
+            case .truncatedAnswer, .malformedAnswer, .hello, .unusableShare, .securityRequired, .requestTooLarge,
+                .passcodeExposed:
                 record.fate = .failed
-            case .link, .noService, .noAnswer, .radioLost:
+            case .link, .noService, .noAnswer, .radioLost, .helloRefused, .rejected:
                 record.hasFailed = true
+                if failure == .noAnswer { record.assumesSmallestNotifications = true }
                 willRetry = record.attempts < ProtocolLimits.attemptsPerDevice
                 if willRetry {
                     record.pausedUntil = now + ProtocolLimits.firstRetryPause * (1 << (record.attempts - 1))
@@ -290,15 +324,28 @@ extension ClientMachine {
             }
         }
         if failure != .otherApp { lastFailure = failure }
+        if case .securityRequired(let reason) = failure {
+            refusedSecurity = refusedSecurity ?? reason
+            if reason == .passcodeNeeded, passcodeNeeded == nil { passcodeNeeded = now + ProtocolLimits.passcodeNeeded }
+        }
         if case .link(let link, _) = failure, link.kind == .gone { _ = candidates.gone(peer) }
         if !willRetry, pick == peer { pick = nil }
         var actions: [ClientAction] = exchange.mayBeLinked ? [.disconnect(exchange.attempt)] : []
         actions.append(.report(.attemptFailed(exchange.attempt, peer, failure, willRetry: willRetry)))
+        // The one that was asked for: somebody waits for the word.
+        if case .securityRequired(let reason) = failure, configuration.selection == .manual {
+            return actions + fail(.securityRequired(reason))
+        }
         let next = proceed(at: now)
         return actions + (next.isEmpty ? scan(true) : next)
     }
 
-    private func timing(of exchange: ExchangeMachine) -> HandoffTiming {
+    private func code(of rejection: Rejection) -> ClientFailure.Code {
+        let isPasscodes = rejection.reason == .unauthorized && configuration.profiles.passcode != nil
+        return isPasscodes ? .unauthorized(rejection) : .rejected(rejection)
+    }
+
+    private func timing(of exchange: ClientExchange) -> HandoffTiming {
         var timing = HandoffTiming()
         guard let began else { return timing }
         let times = exchange.times
@@ -315,8 +362,11 @@ extension ClientMachine {
 
     private mutating func deadlinePassed() -> [ClientAction] {
         if case .exchanging(let exchange) = state {
+            if case .handoff(let envelope, let security)? = exchange.heldOutcome {
+                return finish(.handoff(envelope, security, from: exchange.peer, timing(of: exchange)))
+            }
             if case .failed(.rejected(let rejection))? = exchange.heldOutcome, rejection.reason != .appMismatch {
-                return fail(.rejected(rejection))
+                return fail(code(of: rejection))
             }
             candidates.update(exchange.peer) { $0.hasFailed = true }
             return fail(.timedOut(during: exchange.phase))
@@ -324,6 +374,7 @@ extension ClientMachine {
         if let unavailable { return fail(.radioUnavailable(unavailable)) }
         let counts = candidates.counts
         if counts.seen == 0 { return fail(.nothingFound) }
+        if let refusedSecurity { return fail(.securityRequired(refusedSecurity)) }
         if counts.failed > 0, let lastFailure { return fail(.exchangeFailed(lastFailure)) }
         if counts.otherApp > 0 { return fail(.otherApp) }
         if counts.tooFar == counts.seen { return fail(.tooFar) }
@@ -346,4 +397,9 @@ extension ClientMachine {
         state = .finished
         return actions
     }
+}
+
+extension Rejection {
+    /// Nothing but a worn-out hello; the next attempt reads a fresh one.
+    fileprivate var isHintToAskAgain: Bool { reason == .stale && security == .plaintext }
 }

@@ -2,7 +2,8 @@
 
 /// How a search ended.
 package enum ClientResult: Equatable, Sendable {
-    case handoff(Envelope, from: PeerID, HandoffTiming)
+    /// The payload is without reserved keys.
+    case handoff(Envelope, MessageSecurity, from: PeerID, HandoffTiming)
     case failure(ClientFailure)
 }
 
@@ -56,6 +57,16 @@ package enum ExchangeFailure: Equatable, Sendable {
     case rejected(Rejection)
     /// The radio went away.
     case radioLost
+    /// The hello is none that we can read.
+    case hello(HelloError)
+    case helloRefused(ATTErrorCode)
+    /// The host's share is no group element.
+    case unusableShare
+    case securityRequired(SecurityRequired)
+    /// The request does not fit what the host takes. In bytes.
+    case requestTooLarge(size: Int, limit: Int)
+    /// The passcode has been tried on as many hosts as it may be in one search.
+    case passcodeExposed
 }
 
 /// A host's no.
@@ -66,14 +77,18 @@ package struct Rejection: Equatable, Sendable {
     /// The whole payload, for the reasons that carry more.
     package var payload: JSONObject?
     package var attError: ATTErrorCode?
+    /// How far it can be trusted.
+    package var security: MessageSecurity
 
     package init(
-        reason: RejectReason? = nil, message: String = "", payload: JSONObject? = nil, attError: ATTErrorCode? = nil
+        reason: RejectReason? = nil, message: String = "", payload: JSONObject? = nil, attError: ATTErrorCode? = nil,
+        security: MessageSecurity = .plaintext
     ) {
         self.reason = reason
         self.message = message
         self.payload = payload
         self.attError = attError
+        self.security = security
     }
 }
 
@@ -88,6 +103,11 @@ package struct ClientFailure: Equatable, Sendable {
         case otherApp
         /// A host said no.
         case rejected(Rejection)
+        /// The host did not open what was sealed with our passcode. Said in plain text, so a hint only; but a false host
+        /// that said it has tested one guess, and the search does not give it more.
+        case unauthorized(Rejection)
+        /// The host and we do not agree on what protects the exchange; nothing was written to it.
+        case securityRequired(SecurityRequired)
         /// An answer for us came incomplete.
         case truncatedAnswer(bytes: Int)
         /// Exchanges failed until the deadline; the last of them.

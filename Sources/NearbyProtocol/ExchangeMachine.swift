@@ -67,6 +67,16 @@ package struct ExchangeMachine: Sendable {
         phaseDeadline = now + connectTimeout
     }
 
+    /// Goes on where an `ExtendedExchangeMachine` ended with `useBasic`: the link is up and its services are known.
+    ///
+    /// - Parameter times: when the link came up; nil: now.
+    package mutating func resume(instances: [Int], times: Times? = nil, at now: Instant) -> Step {
+        _ = handle(.connected, at: now)
+        let step = handle(.discovered(instances: instances), at: now)
+        if let times { self.times = times }
+        return step
+    }
+
     package var nextDeadline: Instant? {
         if isOver { return nil }
         return [phaseDeadline, doubt?.until, assembly.deadline].compactMap { $0 }.min()

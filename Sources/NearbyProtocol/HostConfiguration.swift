@@ -13,16 +13,19 @@ package struct HostConfiguration: Equatable, Sendable {
     /// The ATT MTU of a peer whose radio does not tell it. The default is the only one that cuts nothing off: a host
     /// then refuses every write with ATT 0x80, so a radio that does not tell should say here what it guarantees.
     package var assumedMTU: Int
+    /// Whether every request is answered `security_required`: the host serves the extended profile only.
+    package var refusesBasic: Bool
 
     package init(
         appId: String, sessionId: String, payload: JSONObject? = nil, mayUseMultipleNotificationPDU: Bool = true,
-        assumedMTU: Int = ProtocolLimits.defaultMTU
+        assumedMTU: Int = ProtocolLimits.defaultMTU, refusesBasic: Bool = false
     ) {
         self.appId = appId
         self.sessionId = sessionId
         self.payload = payload
         self.mayUseMultipleNotificationPDU = mayUseMultipleNotificationPDU
         self.assumedMTU = assumedMTU
+        self.refusesBasic = refusesBasic
     }
 
     /// What works, but perhaps not with everybody.
@@ -40,6 +43,8 @@ package struct HostConfiguration: Equatable, Sendable {
     ///   empty appId.
     package func check() throws(EnvelopeError) -> [Warning] {
         guard !appId.isEmpty else { throw EnvelopeError(code: .malformed, message: "The appId is empty.") }
+        // No handoff goes out here.
+        if refusesBasic { return [] }
         var warnings: [Warning] = []
         for (key, value) in payload ?? [:] where value.string == nil {
             warnings.append(.valueIsNotAString(key: key))

@@ -176,6 +176,11 @@ extension HostMachine {
             return turnAway(
                 envelope.appId, .appMismatch, "This host serves another app.", request, peer, at: now)
         }
+        guard !configuration.refusesBasic else {
+            return turnAway(
+                envelope.appId, .securityRequired, "This host does not serve the basic profile.", request, peer,
+                at: now)
+        }
         // Whatever is decided later must fit, and the write cannot be refused any more by then.
         let longest = RejectReason.known.max { $0.rawValue.utf8.count < $1.rawValue.utf8.count } ?? .internal
         guard rejectFits(appId: envelope.appId, longest, peer) else {

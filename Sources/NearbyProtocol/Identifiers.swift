@@ -74,7 +74,12 @@ package struct ATTErrorCode: Hashable, Sendable, RawRepresentable, ExpressibleBy
     }
 
     package static let invalidOffset: ATTErrorCode = 0x07
+    package static let unlikelyError: ATTErrorCode = 0x0E
     package static let insufficientResources: ATTErrorCode = 0x11
     /// The protocol's own: no envelope that could answer fits the peer's MTU.
     package static let answerDoesNotFit: ATTErrorCode = 0x80
+    /// The protocol's own (extended): another device uses the frame's tag. Read hello again.
+    package static let tagInUse: ATTErrorCode = 0x81
+    /// The protocol's own (extended): this is no frame, or not the one that was to come next.
+    package static let frameRefused: ATTErrorCode = 0x82
 }

@@ -76,4 +76,77 @@ public enum ProtocolLimits {
     package static let rssiAge: Duration = .seconds(3)
     /// By how many dB a near device's signal may fall below the threshold before it counts as far again.
     package static let rssiHysteresis = 4
+
+    // MARK: The extended profile's wire
+
+    /// The largest envelope that the extended profile carries, in bytes; a host may announce less.
+    public static let extendedEnvelopeBytes = 65_536
+    /// The smallest limit that a host may announce, in bytes: every reject fits it.
+    public static let extendedEnvelopeAtLeast = 512
+    /// Length of a hello of version 1, in bytes. Later versions may append.
+    package static let helloBytes = 54
+    /// Header of a frame: flags, tag, sequence number.
+    package static let frameHeader = 4
+    /// The largest frame towards the host, in bytes; bluetoothd splits what is longer (see the docs on long writes).
+    package static let frameToHost = 509
+    /// A frame towards the host where the radio does not tell the client its MTU (BlueZ before 5.62), in bytes.
+    package static let frameToHostUnknownMTU = 180
+    /// The smallest frame towards the client, in bytes: what `NotificationBudget` leaves at ATT MTU 23.
+    package static let frameToClientAtLeast = 18
+    /// What a message may have beyond its envelope, in bytes: `sid`, size, share, authentication tag, and room.
+    package static let messageOverhead = 128
+    /// The shortest and the longest passcode, in bytes.
+    public static let passcodeBytes = 4...64
+    /// Digits of a passcode that is made up.
+    package static let randomPasscodeDigits = 8
+
+    // MARK: The extended profile's host
+
+    /// Unused hellos of one device.
+    package static let hellosPerDevice = 4
+    /// Unused hellos in all.
+    package static let hellos = 256
+    /// How long a hello can be built on.
+    package static let hello: Duration = .seconds(30)
+    /// Half messages of one device.
+    package static let assembliesPerDevice = 2
+    /// Half messages in all.
+    package static let assemblies = 32
+    /// How long a half message waits for its next frame.
+    package static let betweenFrames: Duration = .seconds(5)
+    /// How long a message may take from its first frame to its last, either way.
+    package static let message: Duration = .seconds(60)
+    /// Failed attempts that a host with a passcode allows at once.
+    package static let failedAttempts = 20
+    /// How long until one more failed attempt is allowed.
+    package static let failedAttemptRefill: Duration = .seconds(30)
+    /// Devices whose failures are remembered.
+    package static let devicesWithFailures = 256
+    /// Attempts of one device whose keys are held at the same time.
+    package static let attemptsPerPeer = 4
+    /// Attempts in all whose keys are held at the same time.
+    package static let attempts = 64
+    /// Messages that a host sends at the same time.
+    package static let messagesAtOnce = 4
+    /// Plaintext rejects that wait to be sent; past it the write is refused.
+    package static let plaintextRejects = 16
+    /// How long a host waits for the receipt after the last frame was handed over.
+    package static let receipt: Duration = .seconds(60)
+    /// Answers kept for a request that comes again.
+    package static let rememberedAnswers = 64
+    /// Their bytes in all.
+    package static let rememberedAnswerBytes = 4 * 1_024 * 1_024
+    /// How long an answer is kept.
+    package static let rememberedAnswer: Duration = .seconds(60)
+
+    // MARK: The extended profile's client
+
+    /// Hellos that a client reads of one instance in one attempt, where the host says `stale` or the tag is taken.
+    package static let helloReads = 3
+    /// How long a client waits for the receipt's write; the handoff counts all the same.
+    package static let receiptWrite: Duration = .seconds(2)
+    /// How long a client that has met a host with a passcode, and has none itself, looks for another before it says so.
+    package static let passcodeNeeded: Duration = .seconds(2)
+    /// Messages 0 that a client with a passcode sends in one search: each lets a false host try one guess.
+    package static let passcodeExposures = 5
 }

@@ -7,7 +7,7 @@ enum Limits {
     /// Adapter states kept for a slow reader, the newest (contract).
     static let adapterStatuses = 16
     /// Values that a subscription keeps for a slow reader, the newest (contract).
-    static let subscriptionValues = 64
+    static let subscriptionValues = 1_024
     /// Events that a peripheral session keeps for a slow reader (contract).
     static let peripheralEvents = 256
     /// Devices that one adapter remembers.

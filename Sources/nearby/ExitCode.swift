@@ -18,6 +18,8 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case linkFailed = 76
     case noPermission = 77
     case rejected = 79
+    case wrongPasscode = 80
+    case securityRequired = 81
     case hungUp = 129
     case interrupted = 130
     case outputClosed = 141
@@ -29,7 +31,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .done: "done"
         case .usage: "wrong option or value"
         case .unfitPayload: "the payload is no JSON object, or fits no profile"
-        case .unreadableFile: "the payload file cannot be read"
+        case .unreadableFile: "a file that was named cannot be read"
         case .serviceUnavailable: "no Bluetooth service: no bus, or bluetoothd does not run"
         case .internalFailure: "something that should not happen; please report it"
         case .advertisingFailed: "the system refuses to advertise"
@@ -40,6 +42,8 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .linkFailed: "a host was found, and the exchange with it failed"
         case .noPermission: "the system does not let this user use Bluetooth"
         case .rejected: "the host said no"
+        case .wrongPasscode: "the host did not accept the passcode"
+        case .securityRequired: "a passcode is missing, or the host has none"
         case .hungUp: "the terminal went away (SIGHUP)"
         case .interrupted: "interrupted (Ctrl-C)"
         case .outputClosed: "the reader of the output went away"
@@ -58,6 +62,8 @@ enum ExitCode: Int32, CaseIterable, Sendable {
             case .serviceUnavailable: .serviceUnavailable
             case .nothingFound: .nothingFound
             case .rejected: .rejected
+            case .wrongPasscode: .wrongPasscode
+            case .securityRequired: .securityRequired
             case .linkFailed: .linkFailed
             case .advertisingFailed: .advertisingFailed
             case .cancelled: .interrupted

@@ -71,6 +71,8 @@ struct Failure: Error, Equatable {
         fields["reason"] = rejection.reason.map { .string($0.rawValue) }
         fields["hostMessage"] = rejection.message.map(JSONValue.string)
         fields["attError"] = rejection.attError.map { .int(Int($0)) }
+        fields["security"] = .string(rejection.security.name)
+        fields["retryAfter"] = rejection.retryAfter.map { .int(Int($0.components.seconds)) }
     }
 
     /// The line that `--json` prints.

@@ -10,6 +10,12 @@ enum Limits {
     static let payloadPairs = 256
     /// Bytes of a payload file, or of standard input.
     static let payloadFileBytes = 65_536
+    /// Bytes of an attached file: what is left of a 64 KiB envelope in base64; the whole is checked again.
+    static let attachmentBytes = 48 * 1_024
+    /// Bytes of an attached file's name, as file systems have it.
+    static let attachmentNameBytes = 255
+    /// Passcodes that a person may type at one prompt.
+    static let passcodePrompts = 3
     /// Bytes of an app's id. Nothing near it fits an envelope of 512 bytes, which is checked with the payload.
     static let appIdBytes = 255
     /// Bytes of a bus address.

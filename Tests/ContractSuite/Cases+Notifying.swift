@@ -46,7 +46,7 @@ extension ContractCase {
                 try require(value == [9], "the value: \(value)")
             }
         },
-        ContractCase("A slow reader keeps the newest 64 values") { bench in
+        ContractCase("A slow reader keeps the newest 1,024 values") { bench in
             try await bench.withVisit { host, visit in
                 let subscription = try await visit.connection.subscribe(to: visit.message)
                 // A second subscription, that is read at once, tells when all have arrived.
@@ -55,13 +55,14 @@ extension ContractCase {
                     clock: bench.central.clock
                 )
                 _ = try await host.events.next(within: bench.patience, "subscribed") { $0.subscription }
-                for value in 1...80 as ClosedRange<UInt8> {
-                    try await host.session.notify([value], on: Offer.messageID, to: nil)
+                for value in 1...1_040 as ClosedRange<UInt16> {
+                    let bytes = [UInt8(value >> 8), UInt8(value & 0xFF)]
+                    try await host.session.notify(bytes, on: Offer.messageID, to: nil)
                 }
-                _ = try await witness.next(within: bench.patience, "the last value") { $0 == [80] ? $0 : nil }
+                _ = try await witness.next(within: bench.patience, "the last value") { $0 == [4, 16] ? true : nil }
                 let values = Recorder(subscription.values, clock: bench.central.clock)
                 let first = try await values.next(within: bench.patience, "a value") { $0 }
-                try require(first == [17], "the first value: \(first)")
+                try require(first == [0, 17], "the first value: \(first)")
             }
         },
         ContractCase("What is longer than the MTU is cut off", needs: [.mtu]) { bench in

@@ -14,6 +14,7 @@ extension ContractCase {
                     timing.seen, timing.connected, timing.resolved, timing.subscribed, timing.written, timing.answered,
                 ]
                 try require(phases == phases.sorted(), "the phases come one after another: \(timing)")
+                try require(handoff.security == .sealed, "what protects it: \(handoff.security)")
                 var kinds: [String] = []
                 repeat {
                     kinds.append(try await host.events.next(within: bench.patience, "after \(kinds)") { $0.kind })
@@ -63,12 +64,15 @@ extension ContractCase {
             }
             try require(error.encounters == Encounters(), "what was met: \(error)")
         },
-        ContractCase("A handoff that is too long for the client's MTU is refused, and the app is told", needs: [.mtu]) {
+        ContractCase(
+            "A basic handoff that is too long for the client's MTU is refused, and the app is told", needs: [.mtu]
+        ) {
             bench in
             try await bench.perform(.setMTU(185))
             let long: NearbyPayload = ["roomCode": .string(String(repeating: "x", count: 250))]
             try await bench.withHost(admit: { _ in .handoff(long) }) { host in
-                let error = try await requireNearbyError(.rejected, from: "the join") { try await bench.join() }
+                let basic = bench.configuration(profile: .basic)
+                let error = try await requireNearbyError(.rejected, from: "the join") { try await bench.join(basic) }
                 try require(error.rejection?.reason == .tooLarge, "the reason: \(error)")
                 let failure = try await host.events.next(within: bench.patience, "the app is told") { $0.failure }
                 try require(failure.code == .payloadTooLarge, "the app's error: \(failure)")
@@ -77,7 +81,8 @@ extension ContractCase {
         ContractCase("Where not even a reject fits, the write itself is refused", needs: [.mtu]) { bench in
             try await bench.perform(.setMTU(23))
             try await bench.withHost { _ in
-                let error = try await requireNearbyError(.rejected, from: "the join") { try await bench.join() }
+                let basic = bench.configuration(profile: .basic)
+                let error = try await requireNearbyError(.rejected, from: "the join") { try await bench.join(basic) }
                 try require(error.rejection?.attError == 0x80, "the ATT error: \(error)")
             }
         },

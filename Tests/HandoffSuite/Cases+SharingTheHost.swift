@@ -7,16 +7,14 @@ import NearbyDiscoveryKit
 extension ContractCase {
     static let sharingTheHost: [ContractCase] = [
         ContractCase("Two clients at once each get their own payload", needs: [.secondCentral]) { bench in
-            try await bench.withHost(
-                admit: { request in .handoff(["roomCode": .string(request.payload?["name"] ?? "nobody")]) }
-            ) { _ in
-                let other = try bench.other
-                async let first = bench.join(bench.configuration(payload: ["name": "ada"]))
-                async let second = bench.join(bench.configuration(payload: ["name": "bob"]), from: other)
-                let (ada, bob) = try await (first, second)
-                try bench.requireOwnRoom(ada, "ada", or: "bob")
-                try bench.requireOwnRoom(bob, "bob", or: "ada")
-            }
+            let (ada, bob) = try await twoAtOnce(bench, .auto)
+            try bench.requireRoom(ada, "ada")
+            try bench.requireRoom(bob, "bob")
+        },
+        ContractCase("Two basic clients at once each get a payload", needs: [.secondCentral]) { bench in
+            let (ada, bob) = try await twoAtOnce(bench, .basic)
+            try bench.requireOwnRoom(ada, "ada", or: "bob")
+            try bench.requireOwnRoom(bob, "bob", or: "ada")
         },
         ContractCase("A client that subscribes and says nothing is in nobody's way", needs: [.secondCentral]) { bench in
             try await bench.withRawClient { _, silent in
@@ -49,11 +47,30 @@ extension ContractCase {
                 let other = try bench.other
                 async let slow = bench.join(bench.configuration(payload: ["name": "slow"]))
                 async let fast = bench.join(bench.configuration(payload: ["name": "fast"]), from: other)
-                try bench.requireOwnRoom(try await fast, "fast", or: "slow")
-                try bench.requireOwnRoom(try await slow, "slow", or: "fast")
+                try bench.requireRoom(try await fast, "fast")
+                try bench.requireRoom(try await slow, "slow")
             }
         },
     ]
+
+    private static func twoAtOnce(_ bench: ContractBench, _ profile: ProfileChoice) async throws -> (Handoff, Handoff) {
+        let host = try await RunningHost.start(
+            bench,
+            admit: { request in .handoff(["roomCode": .string(request.payload?["name"] ?? "nobody")]) }
+        )
+        do {
+            let other = try bench.other
+            let names = ["ada", "bob"].map { bench.configuration(payload: ["name": .string($0)], profile: profile) }
+            async let first = bench.join(names[0])
+            async let second = bench.join(names[1], from: other)
+            let both = try await (first, second)
+            await host.stop()
+            return both
+        } catch {
+            await host.stop()
+            throw error
+        }
+    }
 }
 
 extension ContractBench {

@@ -50,7 +50,9 @@ extension ContractBench {
         payload: NearbyPayload? = nil,
         minimumRSSI: Int? = nil,
         selection: HostSelection = .first,
-        timeout: Duration? = nil
+        timeout: Duration? = nil,
+        profile: ProfileChoice = .auto,
+        security: NearbySecurity = .open
     ) -> NearbyClient.Configuration {
         NearbyClient.Configuration(
             appId: appId,
@@ -58,7 +60,9 @@ extension ContractBench {
             minimumRSSI: minimumRSSI,
             selection: selection,
             timeout: timeout ?? patience * 2,
-            whenUnavailable: .wait
+            whenUnavailable: .wait,
+            profile: profile,
+            security: security
         )
     }
 
@@ -160,6 +164,8 @@ extension HostEvent {
         case .delivered: "delivered"
         case .rejected: "rejected"
         case .failed: "failed"
+        case .progress: "progress"
+        case .underAttack: "underAttack"
         }
     }
 }

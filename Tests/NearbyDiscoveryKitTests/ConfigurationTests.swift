@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct ConfigurationTests {
     @Test func aPayloadThatFitsNoProfileIsRefusedWithTheBytesOver() throws {
-        var configuration = NearbyHost.Configuration(appId: "com.example.app", sessionId: "s", payload: ["k": ""])
+        var configuration = NearbyHost.Configuration(
+            appId: "com.example.app", sessionId: "s", payload: ["k": ""], profile: .basic)
         let empty = Envelope.handoff(appId: "com.example.app", sessionId: "s", payload: ["k": ""]).encoded().count
         configuration.payload = ["k": .string(String(repeating: "x", count: 512 - empty))]
         _ = try configuration.check()
@@ -14,6 +15,83 @@ import Testing
         let error = #expect(throws: NearbyError.self) { try configuration.check() }
         #expect(error?.code == .payloadTooLarge)
         #expect(error?.message == "the handoff is 519 bytes, 7 over the 512 that fit")
+    }
+
+    @Test func whatFitsTheExtendedProfileOnlyIsANotice() throws {
+        var configuration = NearbyHost.Configuration(
+            appId: "a", payload: ["k": .string(String(repeating: "x", count: 600))])
+        #expect(try configuration.check().count == 1)
+        configuration.basicProfile = .refused
+        #expect(try configuration.check() == [])
+        configuration.payload = ["k": .string(String(repeating: "x", count: 65_536))]
+        let error = #expect(throws: NearbyError.self) { try configuration.check() }
+        #expect(error?.code == .payloadTooLarge)
+        #expect(error?.message.hasSuffix(" over the 65536 that fit") == true)
+    }
+
+    @Test func theLimitThatTheAppSetsIsTheOneThatCounts() throws {
+        var configuration = NearbyHost.Configuration(appId: "a", profile: .extended, maximumEnvelopeBytes: 1_024)
+        configuration.payload = ["k": .string(String(repeating: "x", count: 1_024))]
+        #expect(throws: NearbyError.self) { try configuration.check() }
+        configuration.maximumEnvelopeBytes = 2_048
+        _ = try configuration.check()
+        configuration.maximumEnvelopeBytes = 65_537
+        let error = #expect(throws: NearbyError.self) { try configuration.check() }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test(arguments: ["", "123", "12345\u{e9}", String(repeating: "1", count: 65)])
+    func aPasscodeThatIsNoneIsRefusedWithoutBeingRepeated(text: String) {
+        let host = #expect(throws: NearbyError.self) {
+            try NearbyHost.Configuration(appId: "a", security: .passcode(text)).check()
+        }
+        let client = #expect(throws: NearbyError.self) {
+            try NearbyClient.Configuration(appId: "a", security: .passcode(text)).check()
+        }
+        for error in [host, client] {
+            #expect(error?.code == .invalidConfiguration)
+            if text.count > 2 { #expect(error?.description.contains(text) == false) }
+        }
+    }
+
+    @Test(arguments: [
+        NearbyHost.Configuration(appId: "a", profile: .basic, security: .passcode("482913")),
+        NearbyHost.Configuration(appId: "a", security: .passcode("482913"), basicProfile: .allowed),
+        NearbyHost.Configuration(appId: "a", profile: .extended, basicProfile: .allowed),
+        NearbyHost.Configuration(appId: "a", profile: .basic, basicProfile: .refused),
+    ])
+    func profilesThatExcludeEachOtherAreRefused(configuration: NearbyHost.Configuration) {
+        let error = #expect(throws: NearbyError.self) { try configuration.check() }
+        #expect(error?.code == .invalidConfiguration)
+        #expect(error?.advice != nil)
+    }
+
+    @Test func aClientWithAPasscodeAndTheBasicProfileIsRefused() {
+        let error = #expect(throws: NearbyError.self) {
+            try NearbyClient.Configuration(appId: "a", profile: .basic, security: .passcode("482913")).check()
+        }
+        #expect(error?.code == .invalidConfiguration)
+    }
+
+    @Test func aPasscodeIsNeverShown() {
+        let configuration = NearbyHost.Configuration(appId: "a", security: .passcode("482913"))
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        for text in ["\(configuration)", dumped, String(reflecting: configuration), "\(configuration.security)"] {
+            #expect(!text.contains("482913"))
+        }
+    }
+
+    @Test func reservedKeysAreRefused() {
+        let payload: NearbyPayload = ["ndk.requestId": "x"]
+        for profile in ProfileChoice.allCases {
+            #expect(throws: NearbyError.self) {
+                try NearbyHost.Configuration(appId: "a", payload: payload, profile: profile).check()
+            }
+            #expect(throws: NearbyError.self) {
+                try NearbyClient.Configuration(appId: "a", payload: payload, profile: profile).check()
+            }
+        }
     }
 
     @Test func aHandoffPast180BytesIsNoticed() throws {
@@ -59,10 +137,11 @@ import Testing
         #expect(error?.message.contains(name) == true)
     }
 
-    @Test func aJoinRequestPast508BytesIsRefused() {
+    @Test func aJoinRequestPast508BytesIsRefusedInTheBasicProfile() throws {
         let payload: NearbyPayload = ["k": .string(String(repeating: "x", count: 500))]
+        try NearbyClient.Configuration(appId: "a", payload: payload).check()
         let error = #expect(throws: NearbyError.self) {
-            try NearbyClient.Configuration(appId: "a", payload: payload).check()
+            try NearbyClient.Configuration(appId: "a", payload: payload, profile: .basic).check()
         }
         #expect(error?.code == .payloadTooLarge)
         #expect(error?.message.hasPrefix("the join request is ") == true)

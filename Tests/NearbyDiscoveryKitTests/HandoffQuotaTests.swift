@@ -50,4 +50,27 @@ import Testing
         quota.observe(.failed(nil, "other", .tooManyPeers))
         #expect(quota.admits(2) == false)
     }
+
+    @Test func extendedJoinsCountAgainstTheSameLimit() {
+        var quota = HandoffQuota(limit: 2)
+        let extended = JoinID(1 << 63 + 1)
+        #expect(quota.admits(1) == true)
+        #expect(quota.admits(extended) == true)
+        #expect(quota.admits(2) == false)
+        quota.observe(ExtendedHostEvent.delivered(extended, "peer"))
+        quota.observe(.delivered(1, "peer", delivery))
+        #expect(quota.isUsedUp)
+    }
+
+    @Test(arguments: [
+        ExtendedHostEvent.failed(1, "peer", .disconnected),
+        .rejected(1, "peer", .tooLarge, message: "", sealed: true),
+    ])
+    func anExtendedJoinThatFailsGivesItsPlaceBackAndTakesItAgain(event: ExtendedHostEvent) {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        quota.observe(event)
+        quota.observe(ExtendedHostEvent.joined(1, "peer"))
+        #expect(quota.admits(2) == false)
+    }
 }

@@ -39,7 +39,7 @@ struct ClientFixture {
     }
 
     mutating func tell(_ attempt: AttemptID, _ input: ExchangeInput) -> [ClientAction] {
-        machine.exchange(input, attempt, at: now)
+        machine.exchange(ExtendedExchangeInput(input), attempt, at: now)
     }
 
     mutating func notify(_ attempt: AttemptID, _ bytes: [UInt8]) -> [ClientAction] {
@@ -86,7 +86,7 @@ extension [ClientAction] {
     }
 
     var handoff: Envelope? {
-        if case .handoff(let envelope, _, _)? = result { envelope } else { nil }
+        if case .handoff(let envelope, _, _, _)? = result { envelope } else { nil }
     }
 
     var connects: [PeerID] {
@@ -96,5 +96,25 @@ extension [ClientAction] {
     /// All but reports.
     var commands: [ClientAction] {
         filter { if case .report = $0 { false } else { true } }
+    }
+}
+
+extension ExtendedExchangeInput {
+    /// As a host has it that knows the basic profile only.
+    init(_ input: ExchangeInput) {
+        switch input {
+        case .connected: self = .connected
+        case .connectFailed(let failure): self = .connectFailed(failure)
+        case .discovered(let instances):
+            self = .discovered(instances.map { ServiceInstance(id: $0, hasMessage: true, hasHello: false) })
+        case .discoveryFailed(let failure): self = .discoveryFailed(failure)
+        case .subscribed: self = .subscribed(mtu: nil)
+        case .subscribeFailed(let failure): self = .subscribeFailed(failure)
+        case .written: self = .written
+        case .writeRefused(let code): self = .writeRefused(code)
+        case .writeFailed(let failure): self = .writeFailed(failure)
+        case .notified(let bytes, let instance): self = .notified(bytes, instance: instance)
+        case .disconnected(let failure): self = .disconnected(failure)
+        }
     }
 }

@@ -291,9 +291,17 @@ import Testing
         #expect(client.runOut().failure?.counts == Encounters(seen: 1_000, tooFar: 1_000))
     }
 
-    @Test func `a request that no host could take is refused at the start`() {
+    @Test func `a request that no host could take is refused at the start`() throws {
         let payload: JSONObject = ["k": .string(String(repeating: "x", count: 500))]
-        #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "a", payload: payload)) }
+        let basic = try ClientProfiles(.basic)
+        #expect(throws: EnvelopeError.self) {
+            try ClientMachine(ClientConfiguration(appId: "a", payload: payload, profiles: basic))
+        }
+        let huge: JSONObject = ["k": .string(String(repeating: "x", count: 65_536))]
+        #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "a", payload: huge)) }
+        #expect(throws: EnvelopeError.self) {
+            try ClientMachine(ClientConfiguration(appId: "a", payload: ["ndk.requestId": "mine"]))
+        }
         #expect(throws: EnvelopeError.self) { try ClientMachine(ClientConfiguration(appId: "")) }
         let exact: JSONObject = ["k": .string(String(repeating: "x", count: 434))]
         #expect((try? ClientConfiguration(appId: "a", payload: exact).request().count) == 508)

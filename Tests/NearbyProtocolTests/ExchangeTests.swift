@@ -48,7 +48,7 @@ import Testing
         timing.answered = .milliseconds(600)
         #expect(
             client.notify(1, ClientFixture.handoff.encoded()) == [
-                .finish(.handoff(ClientFixture.handoff, from: "a", timing)), .disconnect(1),
+                .finish(.handoff(ClientFixture.handoff, .plaintext, from: "a", timing)), .disconnect(1),
             ])
         #expect(client.machine.nextDeadline == nil)
     }

@@ -121,6 +121,8 @@ import Testing
                 "invalidOffset": Int(ATTErrorCode.invalidOffset.rawValue),
                 "insufficientResources": Int(ATTErrorCode.insufficientResources.rawValue),
                 "answerDoesNotFit": Int(ATTErrorCode.answerDoesNotFit.rawValue),
+                "tagInUse": Int(ATTErrorCode.tagInUse.rawValue),
+                "frameRefused": Int(ATTErrorCode.frameRefused.rawValue),
             ])
         #expect(file.envelope.unknownAppId == Envelope.unknownAppId)
     }

@@ -56,7 +56,7 @@ import Testing
         let line = JSONLine.text(Failure(error).json)
         #expect(
             line == #"{"event":"error","code":"rejected","message":"the host said no: denied","exitCode":79,"#
-                + #""reason":"denied","hostMessage":"Not now\u001b","attError":128,"#
+                + #""reason":"denied","hostMessage":"Not now\u001b","attError":128,"security":"plaintext","#
                 + #""seen":2,"tooFar":1,"otherApp":0,"failed":0}"#
         )
     }

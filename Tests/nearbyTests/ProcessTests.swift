@@ -104,7 +104,14 @@ import Testing
         (["join", "-a", "a", "--select", "manual"], .usage),
         (["host", "-a", "a", "--payload-file", "/nonexistent"], .unreadableFile),
         (["host", "-a", "a", "--payload-file", "/dev/zero"], .unfitPayload),
-        (["host", "-a", "a", "-p", "k=" + String(repeating: "x", count: 600)], .unfitPayload),
+        (
+            ["host", "-a", "a", "--profile", "basic", "-p", "k=" + String(repeating: "x", count: 600)], .unfitPayload
+        ),
+        (["host", "-a", "a", "-p", "k=v", "--profile", "basic", "--passcode", "482913"], .usage),
+        (["join", "-a", "a", "--profile", "basic", "--passcode", "482913"], .usage),
+        (["join", "-a", "a", "--passcode="], .usage),
+        (["join", "-a", "a", "--output", "/nonexistent"], .usage),
+        (["host", "-a", "a", "--attach", "/nonexistent"], .unreadableFile),
     ])
     func eachFailureHasItsExitCode(arguments: [String], code: ExitCode) async throws {
         let program = try RunningProgram(arguments)

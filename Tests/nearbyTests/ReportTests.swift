@@ -63,8 +63,8 @@ import Testing
         let client = #""client":"/org/bluez/hci0/dev_00_1A_7D_DA_71_13""#
         #expect(
             test.printed == """
-                {"event":"serving","appId":"com.example.chat","sessionId":"550e8400-e29b-41d4-a716-446655440000"}
-                {"event":"joinRequested",\(client),"payload":{"who":"\\u001b[1mAnna"}}
+                {"event":"serving","appId":"com.example.chat","sessionId":"550e8400-e29b-41d4-a716-446655440000","security":"open"}
+                {"event":"joinRequested",\(client),"payload":{"who":"\\u001b[1mAnna"},"security":"plaintext"}
                 {"event":"handedOff",\(client)}
                 {"event":"delivered",\(client)}
                 {"event":"rejected",\(client),"reason":"app_mismatch","message":"another app"}
@@ -103,9 +103,11 @@ import Testing
         timing.seen = .milliseconds(120)
         timing.answered = .microseconds(987_654)
         let message = NearbyMessage(appId: "a", sessionId: "s", payload: ["k": "v"])
-        let line = JSONLine.text(JoinReport.json(Handoff(message: message, peer: PeerIdentifier("p"), timing: timing)))
+        let handoff = Handoff(message: message, peer: PeerIdentifier("p"), timing: timing)
+        let line = JSONLine.text(JoinReport.json(handoff))
         #expect(
-            line == #"{"event":"handoff","appId":"a","sessionId":"s","payload":{"k":"v"},"host":"p","timing":"#
+            line == #"{"event":"handoff","appId":"a","sessionId":"s","payload":{"k":"v"},"host":"p","#
+                + #""security":"plaintext","timing":"#
                 + #"{"seen":120.0,"connected":0.0,"resolved":0.0,"subscribed":0.0,"written":0.0,"answered":987.7}}"#
         )
     }

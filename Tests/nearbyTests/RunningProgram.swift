@@ -74,6 +74,16 @@ final class RunningProgram: Sendable {
         }
     }
 
+    /// What a process listing shows of it.
+    func commandLine() throws -> String {
+        let descriptor = open("/proc/\(process.id)/cmdline", O_RDONLY)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(descriptor, &bytes, bytes.count)
+        return String(decoding: bytes.prefix(max(0, count)).map { $0 == 0 ? 32 : $0 }, as: UTF8.self)
+    }
+
     func send(_ signal: Int32) { kill(process.id, signal) }
 
     /// Its exit status as a shell has it.

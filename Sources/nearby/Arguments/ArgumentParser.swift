@@ -83,7 +83,9 @@ struct ArgumentParser {
         if value == "--" || spec.allOptions.contains(where: { "--\($0.name)" == name }) {
             throw .usage(
                 "--\(option.name): needs a value: \(expected)",
-                advice: "If \(quoted(value)) is meant as the value, write --\(option.name)=\(printable(value))."
+                // A secret is not repeated, whatever it looks like.
+                advice: option.isSecret
+                    ? nil : "If \(quoted(value)) is meant as the value, write --\(option.name)=\(printable(value))."
             )
         }
         return value

@@ -9,6 +9,8 @@ struct OptionSpec: Sendable, Equatable {
     var placeholder: String?
     var isRepeatable: Bool
     var help: String
+    /// Whether no message may show its value.
+    var isSecret: Bool { name == "passcode" }
 
     static func flag(_ name: String, _ short: Character? = nil, _ help: String) -> OptionSpec {
         OptionSpec(name: name, short: short, placeholder: nil, isRepeatable: true, help: help)

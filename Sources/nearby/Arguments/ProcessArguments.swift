@@ -24,6 +24,29 @@ enum ProcessArguments {
             }
             words.append(word)
         }
+        hidePasscodes()
         return .success(words)
+    }
+
+    /// Takes what follows `--passcode` out of what other users see in a process listing.
+    ///
+    /// The kernel shows the process's own memory there (proc(5), `/proc/PID/cmdline`). It stood there for the moment
+    /// until now: a file or the environment is better.
+    private static func hidePasscodes() {
+        let option = "--passcode"
+        var isValue = false
+        for index in stride(from: 1, to: Int(CommandLine.argc), by: 1) {
+            guard let pointer = CommandLine.unsafeArgv[index] else { return }
+            let length = strlen(pointer)
+            if isValue {
+                memset(pointer, Int32(UInt8(ascii: "*")), length)
+                isValue = false
+            } else if strcmp(pointer, option) == 0 {
+                isValue = true
+            } else if strncmp(pointer, option + "=", option.utf8.count + 1) == 0 {
+                let start = option.utf8.count + 1
+                memset(pointer + start, Int32(UInt8(ascii: "*")), length - start)
+            }
+        }
     }
 }

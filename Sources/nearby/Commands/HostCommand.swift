@@ -7,9 +7,12 @@ struct HostCommand: Command {
     static let spec = CommandSpec(
         name: "host",
         summary: "offer a payload to devices nearby",
-        synopsis: "--app-id ID (--payload KEY=VALUE… | --payload-file FILE) [OPTIONS]",
+        synopsis: "--app-id ID (--payload KEY=VALUE… | --payload-file FILE | --attach FILE) [OPTIONS]",
         options: [
-            .appId, .payload, .payloadFile, .sessionId,
+            .appId, .payload, .payloadFile,
+            .value("attach", nil, "FILE", "put a file of at most 48 KiB into the payload"),
+            .value("passcode", nil, "CODE", "ask clients for it: 4 to 64 characters, random, or -"),
+            .passcodeFile, .profile, .sessionId,
             .value("name", "n", "NAME", "the name to advertise, at most 29 bytes (default: none)"),
             .flag("once", nil, "end after the first delivery"),
             .value("max-joins", nil, "N", "end after N deliveries"),
@@ -17,13 +20,17 @@ struct HostCommand: Command {
         ] + OptionSpec.radio + OptionSpec.output,
         operandsOption: "payload",
         notes: [
-            "Every device of the same app in radio range can have the payload, and it travels in plain text: hand over "
-                + "an invitation, not a secret.",
+            "Without a passcode every device of the same app in radio range can have the payload. It travels sealed, "
+                + "unauthenticated to clients of this program, and in plain text to today's phones: hand over an "
+                + "invitation, not a secret. With one it is sealed and authenticated, and phones are refused.",
+            "The passcode is better read from --passcode-file, from stdin or from NEARBY_PASSCODE than given as an "
+                + "option: a shell keeps its history.",
             "With --once or --max-joins a host that --timeout ends too early exits with 75; without, with 0.",
         ],
         examples: [
             "nearby host --app-id com.example.chat --payload roomCode=SWIFT42",
             "nearby host --app-id com.example.chat --payload room=7 seats:=4 --once --timeout 2m",
+            "nearby host --app-id com.example.files --attach plan.pdf --passcode random --once",
             "echo '{\"roomCode\":\"SWIFT42\"}' | nearby host -a com.example.chat --payload-file - --json",
         ]
     )
@@ -31,6 +38,10 @@ struct HostCommand: Command {
     let output: OutputOptions
     let configuration: NearbyHost.Configuration
     let timeout: Duration?
+    /// One that was made up, to be shown.
+    private let madeUp: Passcode?
+    /// The file to put into the payload.
+    private let attached: String?
     private let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
@@ -46,14 +57,29 @@ struct HostCommand: Command {
             whenUnavailable: radio.whenUnavailable
         )
         if let session = try values.value("session-id", as: .uuid) { configuration.sessionId = session }
-        guard let payload = try PayloadArguments.payload(values) else {
-            throw .usage("a payload is missing: give --payload KEY=VALUE or --payload-file FILE")
+        attached = values.texts("attach").first
+        guard let payload = try PayloadArguments.payload(values) ?? (attached == nil ? nil : [:]) else {
+            throw .usage("a payload is missing: give --payload KEY=VALUE, --payload-file FILE or --attach FILE")
         }
         configuration.payload = payload
+        configuration.profile = try values.value("profile", as: .profile) ?? .auto
+        switch try PasscodeArguments.source(values, allowsRandom: true) {
+        case .none:
+            madeUp = nil
+        case .random:
+            let passcode = Passcode.random()
+            configuration.security = .passcode(passcode)
+            madeUp = passcode
+        case .given(let passcode):
+            configuration.security = .passcode(passcode)
+            madeUp = nil
+        }
         self.configuration = configuration
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
+        var configuration = configuration
+        if let attached { try Attachment(reading: attached).add(to: &configuration.payload) }
         let host: NearbyHost
         do throws(NearbyError) {
             host = try NearbyHost(configuration, radio: try radio.radio())
@@ -62,6 +88,8 @@ struct HostCommand: Command {
         }
         let report = HostReport(configuration, context.console)
         report.begin(notices: host.notices)
+        // For the person at the host and nobody else: never in --json, and with --quiet all the same.
+        if let madeUp { context.console.error("Passcode: \(madeUp.reveal())") }
         let events = host.events()
         let reading = Task(executorPreference: context.loop) {
             for await event in events { report.show(event) }

@@ -17,11 +17,17 @@ struct JoinCommand: Command {
             .value("payload", "p", "KEY=VALUE", repeatable: true, "send along with the request; KEY:=JSON as in host"),
             .value("payload-file", nil, "FILE", "send the JSON object in FILE along (- for stdin)"),
             .value("session-id", nil, "UUID", "the session to ask for; a host may ignore it"),
+            .value("passcode", nil, "CODE", "the host's passcode, or - for stdin (default: asked for where needed)"),
+            .passcodeFile, .profile,
+            .value("output", "o", "DIR", "save the file that the host attached in DIR"),
         ] + OptionSpec.radio + OptionSpec.output,
         operandsOption: "payload",
         notes: [
             "The payload is printed as soon as it is there; the process ends when the link is down, about 2 s later.",
-            "Signal strength is a convenience, not a security boundary. Nothing proves who the host is.",
+            "Signal strength is a convenience, not a security boundary. Only a passcode proves that the host is the one "
+                + "that is meant; without one the exchange is sealed, unauthenticated, or plain text with today's phones.",
+            "The passcode is better typed when asked for, or read from --passcode-file, stdin or NEARBY_PASSCODE, than "
+                + "given as an option: a shell keeps its history.",
         ],
         examples: [
             "nearby join --app-id com.example.chat",
@@ -32,6 +38,7 @@ struct JoinCommand: Command {
 
     let output: OutputOptions
     let configuration: NearbyClient.Configuration
+    private let folder: OutputFolder?
     private let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
@@ -50,14 +57,49 @@ struct JoinCommand: Command {
             minimumRSSI: try values.value("min-rssi", as: .rssi),
             selection: selection,
             timeout: try values.value("timeout", as: .time) ?? .seconds(30),
-            whenUnavailable: radio.whenUnavailable
+            whenUnavailable: radio.whenUnavailable,
+            profile: try values.value("profile", as: .profile) ?? .auto,
+            security: try Self.security(values)
         )
+        folder = if let path = values.texts("output").first { try OutputFolder(path) } else { nil }
         if selection == .manual, isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0 {
             throw .usage(option: "select", "manual asks at the terminal, and there is none; use first or strongest")
         }
     }
 
+    private static func security(_ values: OptionValues) throws(Failure) -> NearbySecurity {
+        if case .given(let passcode) = try PasscodeArguments.source(values, allowsRandom: false) {
+            return .passcode(passcode)
+        }
+        return .open
+    }
+
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
+        var configuration = configuration
+        var prompts = 0
+        let typed = TypedLines()
+        while true {
+            let result = try await join(configuration, typed, context)
+            guard case .failure(let error) = result else { return .done }
+            let mayAsk = PasscodePrompt.isPossible && !Task.isCancelled && prompts < Limits.passcodePrompts
+            guard mayAsk, error.isPasscodeNeeded || prompts > 0 && error.code == .wrongPasscode else {
+                throw Failure(error)
+            }
+            let question = prompts == 0 ? "Passcode: " : "That was not it. Passcode: "
+            prompts += 1
+            guard let text = await PasscodePrompt.ask(question, typed, on: context.console) else {
+                throw Failure(error)
+            }
+            configuration.security = .passcode(try PasscodeArguments.passcode(text, from: "the terminal"))
+        }
+    }
+
+    /// One search, with whatever passcode there is.
+    private func join(
+        _ configuration: NearbyClient.Configuration,
+        _ typed: TypedLines,
+        _ context: CommandContext
+    ) async throws(Failure) -> Result<Handoff, NearbyError> {
         let client: NearbyClient
         do throws(NearbyError) {
             client = try NearbyClient(configuration, radio: try radio.radio())
@@ -66,9 +108,8 @@ struct JoinCommand: Command {
         }
         let report = JoinReport(configuration, context.console)
         if configuration.selection == .manual {
-            LineReader.start(STDIN_FILENO) { line in
+            typed.route { line in
                 if let peer = report.chosen(line) { client.choose(peer) }
-            } atEnd: {
             }
         }
         let events = client.events()
@@ -82,11 +123,28 @@ struct JoinCommand: Command {
             result = .failure(error)
         }
         await reading.value
-        if case .success(let handoff) = result { report.finish(handoff) }
+        var failure: Failure?
+        if case .success(let handoff) = result {
+            do throws(Failure) {
+                report.finish(handoff, savedAs: try save(handoff, context))
+            } catch {
+                report.finish(handoff, savedAs: nil)
+                failure = error
+            }
+        }
         // The link is ours to take down, however the join ended: BlueZ keeps it when a process dies.
         await client.finish()
         context.console.clearStatus()
-        if case .failure(let error) = result { throw Failure(error) }
-        return .done
+        if let failure { throw failure }
+        return result
+    }
+
+    private func save(_ handoff: Handoff, _ context: CommandContext) throws(Failure) -> String? {
+        guard let folder else { return nil }
+        guard let attachment = try Attachment(handoff.payload) else {
+            context.console.note("The host has attached no file.")
+            return nil
+        }
+        return try folder.save(attachment)
     }
 }

@@ -7,6 +7,7 @@ import NearbyProtocol
 final class HostReport: Sendable {
     private let configuration: NearbyHost.Configuration
     private let console: Console
+    private let transfer = TransferBar()
     private struct State {
         var deliveries = 0
         var hasServed = false
@@ -38,7 +39,11 @@ final class HostReport: Sendable {
     func show(_ event: NearbyDiscoveryKit.HostEvent) {
         if case .delivered = event { state.withLock { $0.deliveries += 1 } }
         if console.options.json {
-            console.result(JSONLine.text(Self.json(event, configuration)))
+            if case .progress = event, !console.options.verbose {
+                // One for every frame: only where they are wanted.
+            } else {
+                console.result(JSONLine.text(Self.json(event, configuration)))
+            }
         } else if let (label, text) = Self.result(event, configuration) {
             console.result(TextTable.line(label, text))
         }
@@ -55,6 +60,7 @@ final class HostReport: Sendable {
             }
             if console.isInteractive, isFirst {
                 console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
+                if configuration.security.hasPasscode { console.note("It will ask for the passcode.") }
             }
             waiting()
         case .unavailable(let error):
@@ -65,10 +71,20 @@ final class HostReport: Sendable {
             if isWorthKnowing { console.note(text) } else { console.detail(text) }
             console.status("Waiting for Bluetooth…")
         case .joinRequested(let request):
+            transfer.begin()
             console.status("\(PeerNames.text(request.client)) asks…")
         case .handedOff(let client):
             console.detail("handed over to \(PeerNames.text(client)); waiting until it has left")
             console.status("\(PeerNames.text(client)) has the payload…")
+        case .progress(let client, let bytes, let total):
+            if let bar = transfer.advance(bytes, of: total) {
+                console.status("\(PeerNames.text(client)) gets the payload  \(bar)")
+            }
+        case .underAttack(let time):
+            console.note(
+                "Too many wrong passcodes: every attempt is refused for \(time.components.seconds) s. "
+                    + "Somebody may be guessing; a new passcode keeps them from what they know."
+            )
         case .delivered, .rejected, .failed:
             waiting()
         }
@@ -89,8 +105,10 @@ final class HostReport: Sendable {
         switch event {
         case .serving(let session, _):
             ("serving", "\(PlainText.printable(configuration.appId))  session \(PlainText.printable(session))")
-        case .unavailable, .handedOff:
+        case .unavailable, .handedOff, .progress:
             nil
+        case .underAttack(let time):
+            ("attacked", "too many wrong passcodes; all are refused for \(time.components.seconds) s")
         case .joinRequested(let request):
             ("request", PeerNames.text(request.client))
         case .delivered(let client):
@@ -113,6 +131,7 @@ final class HostReport: Sendable {
                 "appId": .string(configuration.appId),
                 "sessionId": .string(session),
                 "degraded": degraded.map { .string($0.description) },
+                "security": .string(configuration.security.hasPasscode ? "passcode" : "open"),
             ])
         case .unavailable(let error):
             ["event": "unavailable", "code": .string("\(error.code)"), "message": .string(error.description)]
@@ -122,9 +141,14 @@ final class HostReport: Sendable {
                 "client": .string(request.client),
                 "sessionId": request.sessionId.map(JSONValue.string),
                 "payload": request.payload.map { .object($0.object) },
+                "security": .string(request.security.name),
             ])
         case .handedOff(let client):
             ["event": "handedOff", "client": .string(client)]
+        case .progress(let client, let bytes, let total):
+            ["event": "progress", "client": .string(client), "bytes": .int(bytes), "of": .int(total)]
+        case .underAttack(let time):
+            ["event": "underAttack", "retryAfter": .int(Int(time.components.seconds))]
         case .delivered(let client):
             ["event": "delivered", "client": .string(client)]
         case .rejected(let client, let reason, let message):
@@ -147,7 +171,7 @@ final class HostReport: Sendable {
             sessionId: configuration.sessionId,
             payload: configuration.payload.object
         ).encoded().count
-        guard envelope > ProtocolLimits.comfortableEnvelopeBytes else { return [] }
+        guard envelope > ProtocolLimits.comfortableEnvelopeBytes, configuration.servesBasic else { return [] }
         let payload = configuration.payload.object.encoded().count
         var rows = [["  ATT MTU", "payload bytes that fit", "yours (\(payload))"]]
         for mtu in [23, 185, 247, 517] {
@@ -157,4 +181,9 @@ final class HostReport: Sendable {
         }
         return TextTable.lines(rows)
     }
+}
+
+extension NearbyHost.Configuration {
+    /// Whether clients of the basic profile get anything.
+    var servesBasic: Bool { profile != .extended && basicProfile != .refused && !security.hasPasscode }
 }

@@ -14,6 +14,7 @@ final class JoinReport: Sendable {
 
     private let configuration: NearbyClient.Configuration
     private let console: Console
+    private let transfer = TransferBar()
     private let state = Guarded(State())
 
     init(_ configuration: NearbyClient.Configuration, _ console: Console) {
@@ -40,7 +41,10 @@ final class JoinReport: Sendable {
         case .connected(let peer):
             step("Connected to \(name(peer))")
         case .requesting(let peer):
+            transfer.begin()
             step("Asking \(name(peer)) to join…")
+        case .progress(_, let bytes):
+            if let text = transfer.advance(bytes, of: nil) { console.status("Receiving  \(text)") }
         case .passedOver(let peer, let reason):
             console.detail("passed over \(name(peer)): \(PlainText.printable(reason))")
             console.status("Looking on…")
@@ -51,15 +55,18 @@ final class JoinReport: Sendable {
     }
 
     /// The result, on standard output.
-    func finish(_ handoff: Handoff) {
+    ///
+    /// - Parameter file: where the attachment went.
+    func finish(_ handoff: Handoff, savedAs file: String? = nil) {
         console.clearStatus()
         if console.options.json {
-            console.result(JSONLine.text(Self.json(handoff)))
+            console.result(JSONLine.text(Self.json(handoff, savedAs: file)))
         } else {
             console.results(Self.lines(handoff.payload))
+            if let file { console.note("Saved \(PlainText.printable(file, limit: Limits.printedMessage))") }
             let session = handoff.message.sessionId.map { ", session \(PlainText.printable($0))" } ?? ""
             let time = TimeText.print(handoff.timing.answered)
-            console.note("Received from \(name(handoff.peer)) in \(time)\(session)")
+            console.note("Received from \(name(handoff.peer)) in \(time)\(session), \(handoff.security.words)")
         }
         console.status("Disconnecting…")
     }
@@ -122,13 +129,17 @@ final class JoinReport: Sendable {
     static func lines(_ payload: NearbyPayload) -> [String] {
         TextTable.lines(
             payload.object.map { key, value in
+                // Nobody reads base64.
+                if key == Attachment.dataKey, let data = value.string {
+                    return [key, "(\(data.utf8.count) characters of base64; --output DIR saves the file)"]
+                }
                 let text = value.string ?? String(decoding: value.encoded(), as: UTF8.self)
                 return [PlainText.printable(key), PlainText.printable(text, limit: Limits.printedPayload)]
             }
         )
     }
 
-    static func json(_ handoff: Handoff) -> JSONObject {
+    static func json(_ handoff: Handoff, savedAs file: String? = nil) -> JSONObject {
         let timing = handoff.timing
         return .compact([
             "event": "handoff",
@@ -136,6 +147,8 @@ final class JoinReport: Sendable {
             "sessionId": handoff.message.sessionId.map(JSONValue.string),
             "payload": .object(handoff.payload.object),
             "host": .string(handoff.peer),
+            "security": .string(handoff.security.name),
+            "file": file.map(JSONValue.string),
             "timing": [
                 "seen": .milliseconds(timing.seen),
                 "connected": .milliseconds(timing.connected),
@@ -159,6 +172,8 @@ final class JoinReport: Sendable {
         case .requesting(let peer): ["event": "requesting", "host": .string(peer)]
         case .passedOver(let peer, let reason):
             ["event": "passedOver", "host": .string(peer), "reason": .string(reason)]
+        case .progress(let peer, let bytes):
+            ["event": "progress", "host": .string(peer), "bytes": .int(bytes)]
         case .received: nil
         }
     }
