@@ -27,8 +27,11 @@ enum BlueZFailure {
                 .serviceUnavailable, "the D-Bus system bus cannot be reached",
                 "See whether D-Bus runs (`systemctl status dbus`), or name another bus.")
         case .accessDenied: return unauthorized(cause: error.description, subject: subject)
-        case .disconnected, .closed: return make(.resetting, "the connection to the D-Bus system bus was lost")
-        case .noReply: return make(.resetting, "the Bluetooth service went away")
+        case .disconnected, .closed:
+            return make(
+                .resetting, "the connection to the D-Bus system bus was lost",
+                "If it does not come back, see whether D-Bus runs (`systemctl status dbus`).")
+        case .noReply: return make(.resetting, "the Bluetooth service went away", seeItsState)
         case .cancelled: return .cancelled
         case .timedOut:
             var failure = noAnswer
@@ -71,6 +74,8 @@ enum BlueZFailure {
 
     static let seeItsLog =
         "See what `journalctl -u bluetooth` says, and restart it: `sudo systemctl restart bluetooth`."
+
+    static let seeItsState = "If it does not come back, see `systemctl status bluetooth`."
 
     static let noAnswer = BluetoothError(
         .timedOut, "the Bluetooth service did not answer in time",

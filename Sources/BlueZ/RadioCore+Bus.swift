@@ -140,7 +140,8 @@ extension RadioCore {
     private func ownerChanged(_ newOwner: String?) {
         let before = owner
         if before != nil, newOwner != before {
-            forgetService(BluetoothError(.resetting, "the Bluetooth service went away"))
+            forgetService(
+                BluetoothError(.resetting, "the Bluetooth service went away", advice: BlueZFailure.seeItsState))
         }
         owner = newOwner
         // Without an owner, the first time: asking starts the service, where the bus can. The owner that appears

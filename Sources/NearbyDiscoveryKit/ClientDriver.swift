@@ -37,6 +37,7 @@ final class ClientDriver {
     private var hasScanned = false
     private var isPatienceOver = false
     private var failedScans = 0
+    private var began: ContinuousClock.Instant?
     private var unavailability: BluetoothError?
     private var links: LinkTable
     private var candidates = CandidateList()
@@ -85,6 +86,7 @@ final class ClientDriver {
 
     private func loop() async -> Result<Handoff, NearbyError> {
         if case .fail(let grace) = configuration.whenUnavailable { patience.set(radio.clock.now + grace.bounded) }
+        began = radio.clock.now
         await perform(machine.started(at: radio.clock.now))
         while result == nil {
             timer.set(machine.nextDeadline)
@@ -167,8 +169,12 @@ final class ClientDriver {
     }
 
     private func error(_ failure: ClientFailure) -> NearbyError {
-        // Nobody can be heard before there is a scan.
-        if failure.code == .nothingFound, !hasScanned, unavailability == nil { return NearbyError(.scanHangs) }
+        // Nobody can be heard before there is a scan; a radio that has just been asked does not hang yet.
+        if failure.code == .nothingFound, !hasScanned, unavailability == nil, let began,
+            radio.clock.now - began >= Limits.scanStart
+        {
+            return NearbyError(.scanHangs)
+        }
         return NearbyError(failure, app: configuration.appId, unavailability: unavailability)
     }
 

@@ -12,6 +12,8 @@ enum Limits {
     static let admissions = 64
     /// Pause before a radio that says it can be used, and could not be, is tried again.
     static let tryAgain: Duration = .milliseconds(200)
+    /// What a radio may take to start a scan, before a search that ends without one blames the radio.
+    static let scanStart: Duration = .seconds(3)
     /// The longest of an app's durations; a longer one means no more, and the standard library's arithmetic has an end.
     static let longest: Duration = .seconds(100 * 365 * 86_400)
     /// How long a host that ends goes on handing over what clients are to be told.

@@ -60,6 +60,12 @@ import Testing
         }
     }
 
+    @Test(arguments: [DBusError(.disconnected, ""), DBusError(.closed, ""), DBusError(.noReply, "")])
+    func whatIsExpectedBackSaysWhatToDoIfItDoesNotCome(error: DBusError) {
+        #expect(BlueZFailure.error(error, during: .reach).code == .resetting)
+        #expect(BlueZFailure.error(error, during: .reach).advice?.contains("systemctl status") == true)
+    }
+
     @Test(arguments: [
         ("org.bluez.Error.NotPermitted", "Read not permitted", ATTError.readNotPermitted),
         ("org.bluez.Error.NotPermitted", "Write not permitted", .writeNotPermitted),

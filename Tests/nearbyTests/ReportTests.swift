@@ -40,6 +40,16 @@ import Testing
         #expect(report.deliveries == 1)
     }
 
+    @Test(arguments: [127, 20, 1])
+    func aReadingThatIsNoneIsNotPrinted(rssi: Int) {
+        let test = TestConsole()
+        let report = ScanReport(CommandContext(console: test.console, loop: CommandLoop()))
+        report.show(
+            .discovered(Discovery(peer: Self.peer, advertisement: Advertisement(), rssi: rssi, time: .now)))
+        #expect(!test.printed.isEmpty)
+        #expect(!test.printed.contains("dBm"))
+    }
+
     /// Whoever fills a list first must not hide those who come later.
     @Test func aScanForgetsWhoHasBeenSilentLongest() {
         let test = TestConsole()

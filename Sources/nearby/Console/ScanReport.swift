@@ -72,25 +72,27 @@ final class ScanReport: Sendable {
         console.clearStatus()
     }
 
-    private func discovered(_ discovery: Discovery) {
+    private func discovered(_ heard: Discovery) {
+        // 127 and positive values are no readings; they would head the list.
+        let reading = Self.withoutFalseReading(heard)
         let isNews = state.withLock { state in
-            let before = state.rows[discovery.peer]
+            let before = state.rows[reading.peer]
             if before == nil { state.makeRoom() }
             state.clock += 1
-            if state.heard.count < Limits.devicesCounted { state.heard.insert(discovery.peer) }
-            var row = Row(discovery: discovery, printed: before?.printed, heard: state.clock)
+            if state.heard.count < Limits.devicesCounted { state.heard.insert(reading.peer) }
+            var row = Row(discovery: reading, printed: before?.printed, heard: state.clock)
             if row.discovery.rssi == nil { row.discovery.rssi = before?.discovery.rssi }
             let isNews = row.printed.map { Self.differs(row.discovery, $0) } ?? true
             if isNews { row.printed = row.discovery }
-            state.rows[discovery.peer] = row
+            state.rows[reading.peer] = row
             return isNews
         }
         if console.options.json {
-            console.result(JSONLine.text(Self.json(discovery)))
+            console.result(JSONLine.text(Self.json(heard)))
         } else if isLive {
             redrawSoon()
         } else if isNews {
-            console.result(Self.line(discovery))
+            console.result(Self.line(reading))
         }
     }
 
@@ -108,6 +110,13 @@ final class ScanReport: Sendable {
             return state.rows.values.map(\.discovery)
         }
         console.block(Self.table(discoveries))
+    }
+
+    private static func withoutFalseReading(_ discovery: Discovery) -> Discovery {
+        guard let rssi = discovery.rssi, rssi > 0 else { return discovery }
+        var discovery = discovery
+        discovery.rssi = nil
+        return discovery
     }
 
     // MARK: Texts
