@@ -149,8 +149,17 @@ final class Adapter: ControllerDelegate {
 
     // MARK: The scan
 
+    /// Ends the daemon.
+    var onCrash: (() -> Void)?
+
     func heard(_ report: AirReport) {
         let filter = discovery.merged
+        if profile.diesOfServiceFilters, discovery.isActive, !filter.uuids.isEmpty,
+            !report.advertisement.serviceUUIDs.isEmpty
+        {
+            onCrash?()
+            return
+        }
         guard discovery.isActive, filter.admits(report.advertisement, rssi: report.rssi, address: report.address)
         else { return }
         found.insert(report.address)

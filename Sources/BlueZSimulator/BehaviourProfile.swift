@@ -58,6 +58,9 @@ public struct BehaviourProfile: Sendable, Hashable {
     /// StartDiscovery with `InProgress`. 7.3 s was seen on 5.66.
     public var discoveryOutlivesCrash: Duration = .seconds(7)
 
+    /// A discovery filter that names a service ends the daemon at the first report with any (bluez/bluez#2282): 5.87.
+    public var diesOfServiceFilters: Bool
+
     // MARK: Faults, off unless said otherwise
 
     /// `ServicesResolved` turns true before the GATT objects are exported (bluez/bluez#1489).
@@ -90,6 +93,7 @@ public struct BehaviourProfile: Sendable, Hashable {
         longestWrite = version >= Version(5, 69) ? 512 : 510
         fallsBackToExtendedAdvertising = version >= Version(5, 76)
         splitsLongWrites = version < Version(5, 69)
+        diesOfServiceFilters = version == Version(5, 87)
     }
 
     /// Debian 11.

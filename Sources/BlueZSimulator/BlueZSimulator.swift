@@ -121,6 +121,7 @@ public final class BlueZSimulator {
         let adapter = Adapter(
             name: name, path: path, presence: presence, profile: profile, controller: MediumController(radio: radio))
         adapters[name] = adapter
+        adapter.onCrash = { [weak self] in self?.crash() }
         adapter.discovery.heldUpUntil = discoveryHeldUpUntil[name]
         adapter.appear()
     }
