@@ -31,7 +31,7 @@ extension ContractCase {
         ContractCase("A client that speaks \(client) at a host that serves \(host)") { bench in
             let configuration = NearbyHost.Configuration(appId: Suite.appId, name: "suite", profile: host)
             try await bench.withHost(configuration) { _ in
-                let timeout = end == .failed(.securityRequired) ? bench.silence * 2 : nil
+                let timeout = end == .failed(.securityRequired) ? bench.silence * 5 : nil
                 let met = try await bench.end(bench.configuration(timeout: timeout, profile: client))
                 try require(met == end, "the end: \(met)")
             }

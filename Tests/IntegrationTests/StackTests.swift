@@ -6,7 +6,7 @@ import HandoffSuite
 import Testing
 
 /// The same cases as on the simulated radio, now across a real bus: BlueZ's room, D-Bus and a simulated bluetoothd.
-@Suite(.timeLimit(.minutes(5))) struct StackTests {
+@Suite(.timeLimit(.minutes(14))) struct StackTests {
     @Test(arguments: ContractCase.all)
     func contractHolds(_ contractCase: ContractCase) async throws {
         // Before 5.69 bluetoothd refuses 511 and 512 bytes (bluez/bluez#570).
