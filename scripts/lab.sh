@@ -204,7 +204,7 @@ if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
     nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
 fi
 # The suites of the contract: not part of the core, nor for the lab's own stand-ins.
-if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$contract" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
+if [ "$subject $mode $work$soak$contract" = "nearby suite run" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
     (cd "$HERE" && swift build --product LabContract >&2) || exit 70
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
