@@ -129,12 +129,13 @@ struct LinkTable {
     /// Takes the attempt's link down, or calls its attempt to connect off. Events of it are ignored from now on.
     mutating func close(_ attempt: AttemptID) {
         guard let link = links.removeValue(forKey: attempt) else { return }
-        for task in link.tasks { task.cancel() }
         let earlier = closing[link.peer]
         closing[link.peer] = Task {
             await earlier?.value
             link.connecting.cancel()
             await link.connecting.value?.disconnect()
+            // Not before: to let go of a subscription would unsubscribe first, a call and two PDUs for nothing.
+            for task in link.tasks { task.cancel() }
         }
     }
 
