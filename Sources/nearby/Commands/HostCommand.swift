@@ -86,7 +86,7 @@ struct HostCommand: Command {
         } catch {
             throw Failure(error)
         }
-        let report = HostReport(configuration, context.console)
+        let report = HostReport(configuration, on: radio, context.console)
         report.begin(notices: host.notices)
         // For the person at the host and nobody else: never in --json, and with --quiet all the same.
         if let madeUp { context.console.error("Passcode: \(madeUp.reveal())") }
@@ -112,7 +112,8 @@ struct HostCommand: Command {
         throw Failure(
             .nothingFound,
             code: NearbyError.Code.nothingFound.description,
-            report.deliveries == 0 ? "the time was up before anybody joined" : "the time was up before all had joined"
+            report.deliveries == 0 ? "the time was up before anybody joined" : "the time was up before all had joined",
+            advice: "Does the other side look for the same --app-id, near enough? Give it more time with --timeout."
         )
     }
 }

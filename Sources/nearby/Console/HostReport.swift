@@ -6,6 +6,7 @@ import NearbyProtocol
 /// What `nearby host` tells while it serves.
 final class HostReport: Sendable {
     private let configuration: NearbyHost.Configuration
+    private let radio: RadioOptions
     private let console: Console
     private let transfer = TransferBar()
     private struct State {
@@ -17,8 +18,9 @@ final class HostReport: Sendable {
 
     private let state = Guarded(State())
 
-    init(_ configuration: NearbyHost.Configuration, _ console: Console) {
+    init(_ configuration: NearbyHost.Configuration, on radio: RadioOptions = RadioOptions(), _ console: Console) {
         self.configuration = configuration
+        self.radio = radio
         self.console = console
     }
 
@@ -58,17 +60,16 @@ final class HostReport: Sendable {
                 defer { state.hasServed = true }
                 return !state.hasServed
             }
-            if console.isInteractive, isFirst {
-                console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
+            if console.isInteractive, isFirst, !console.options.json {
+                console.note(Self.hint(configuration, on: radio))
                 if configuration.security.hasPasscode { console.note("It will ask for the passcode.") }
             }
             waiting()
         case .unavailable(let error):
             state.withLock { $0.reason = error }
-            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
             // At a start that does not wait the same becomes the error in a moment.
             let isWorthKnowing = configuration.whenUnavailable == .wait || state.withLock { $0.hasServed }
-            if isWorthKnowing { console.note(text) } else { console.detail(text) }
+            console.waiting(for: error, isWorthKnowing: isWorthKnowing)
             console.status("Waiting for Bluetooth…")
         case .joinRequested(let request):
             transfer.begin()
@@ -97,6 +98,15 @@ final class HostReport: Sendable {
     }
 
     // MARK: Texts
+
+    /// What to type on the other side; on a bus that is not the system's, with that bus and an adapter of its own.
+    static func hint(_ configuration: NearbyHost.Configuration, on radio: RadioOptions) -> String {
+        let app = PlainText.printable(configuration.appId)
+        guard let bus = radio.bus, bus != "system" else { return "On the other device:  nearby join --app-id \(app)" }
+        let adapter = radio.adapter == "hci1" ? "hci0" : "hci1"
+        let address = PlainText.printable(bus, limit: Limits.busAddressBytes)
+        return "In another terminal:  nearby join --app-id \(app) --bus '\(address)' --adapter \(adapter)"
+    }
 
     static func result(
         _ event: NearbyDiscoveryKit.HostEvent,

@@ -15,6 +15,8 @@ final class ScanReport: Sendable {
     private struct State {
         var rows: [PeerIdentifier: Row] = [:]
         var heard: Set<PeerIdentifier> = []
+        /// Those that were never near enough.
+        var far: Set<PeerIdentifier> = []
         var clock: UInt64 = 0
         var isRedrawDue = false
 
@@ -34,8 +36,11 @@ final class ScanReport: Sendable {
     private let loop: CommandLoop
     private let state = Guarded(State())
     private let isLive: Bool
+    private let minimumRSSI: Int?
 
-    init(_ context: CommandContext) {
+    /// - Parameter minimumRSSI: dBm; weaker reports are counted and not shown.
+    init(_ context: CommandContext, minimumRSSI: Int? = nil) {
+        self.minimumRSSI = minimumRSSI
         console = context.console
         loop = context.loop
         isLive = context.console.outputIsTerminal && !context.console.options.json
@@ -43,6 +48,9 @@ final class ScanReport: Sendable {
 
     /// Devices heard since the start.
     var count: Int { state.withLock { $0.heard.count } }
+
+    /// Devices heard that were never near enough.
+    var farCount: Int { state.withLock { $0.far.count } }
 
     func show(_ event: ScanEvent) {
         switch event {
@@ -59,7 +67,7 @@ final class ScanReport: Sendable {
                     ])
                 )
             }
-            console.note("waiting for Bluetooth: \(PlainText.printable(error.description))")
+            console.waiting(for: error)
         case .resumed:
             if console.options.json { console.result(JSONLine.text(["event": "resumed"])) }
             console.detail("the scan goes on")
@@ -72,7 +80,23 @@ final class ScanReport: Sendable {
         console.clearStatus()
     }
 
+    /// Also of a device that has no signal strength yet; what is known to be too weak is counted.
+    private func isTooFar(_ discovery: Discovery) -> Bool {
+        guard let minimumRSSI else { return false }
+        return state.withLock { state in
+            if let rssi = discovery.rssi, rssi >= minimumRSSI {
+                state.far.remove(discovery.peer)
+                return false
+            }
+            let isKnown = state.heard.contains(discovery.peer)
+            guard discovery.rssi != nil else { return !isKnown }
+            if !isKnown, state.far.count < Limits.devicesCounted { state.far.insert(discovery.peer) }
+            return true
+        }
+    }
+
     private func discovered(_ discovery: Discovery) {
+        if isTooFar(discovery) { return }
         let isNews = state.withLock { state in
             let before = state.rows[discovery.peer]
             if before == nil { state.makeRoom() }
