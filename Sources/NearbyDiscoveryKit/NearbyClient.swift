@@ -91,7 +91,7 @@ extension NearbyClient.Configuration {
         }
         let machineConfiguration = try machineConfiguration()
         do throws(EnvelopeError) { try machineConfiguration.check() } catch {
-            throw NearbyError(envelope: error, of: "join request")
+            throw NearbyError(envelope: error, of: "join request", with: payload)
         }
     }
 

@@ -15,7 +15,7 @@ struct HostCommand: Command {
             .passcodeFile, .profile, .sessionId,
             .value("name", "n", "NAME", "the name to advertise, at most 29 bytes (default: none)"),
             .flag("once", nil, "end after the first delivery"),
-            .value("max-joins", nil, "N", "end after N deliveries"),
+            .value("max-joins", nil, "N", "end after N deliveries, 1 to \(Limits.joins)"),
             .value("timeout", "t", "TIME", "end after TIME, such as 30s or 5m (default: serve until Ctrl-C)"),
         ] + OptionSpec.radio + OptionSpec.output,
         operandsOption: "payload",

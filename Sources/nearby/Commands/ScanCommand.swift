@@ -10,7 +10,7 @@ struct ScanCommand: Command {
         synopsis: "[OPTIONS]",
         options: [
             .flag("all", nil, "list every device, not only hosts"),
-            .value("min-rssi", nil, "DBM", "leave out devices whose signal is weaker, such as -60"),
+            .value("min-rssi", nil, "DBM", "leave out devices whose signal is weaker, -127 to 0, such as -60"),
             .value("timeout", "t", "TIME", "end after TIME, such as 10s (default: scan until Ctrl-C)"),
         ] + OptionSpec.radio + OptionSpec.output,
         notes: [
