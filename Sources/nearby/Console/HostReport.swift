@@ -55,7 +55,7 @@ final class HostReport: Sendable {
     private func progress(_ event: NearbyDiscoveryKit.HostEvent) {
         switch event {
         case .serving(_, let degraded):
-            if let degraded { console.note("note: \(PlainText.printable(degraded.description))") }
+            if let degraded { console.degraded(by: degraded) }
             let isFirst = state.withLock { state in
                 defer { state.hasServed = true }
                 return !state.hasServed
