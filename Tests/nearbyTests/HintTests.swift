@@ -38,7 +38,11 @@ import Testing
         ),
     ])
     func aHostSaysWhatTheOtherSideTypes(radio: RadioOptions, hint: String) {
-        #expect(HostReport.hint(Self.configuration, on: radio) == hint)
+        #expect(HostReport.hint(Self.configuration, on: radio, systemBus: nil) == hint)
+    }
+
+    @Test func aHostOnAnotherSystemBusSaysNothing() {
+        #expect(HostReport.hint(Self.configuration, on: RadioOptions(), systemBus: "unix:path=/x") == nil)
     }
 
     @Test func noHintStandsBetweenObjects() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NearbyDiscoveryKit
 import NearbyProtocol
 
@@ -61,7 +62,7 @@ final class HostReport: Sendable {
                 return !state.hasServed
             }
             if console.isInteractive, isFirst, !console.options.json {
-                console.note(Self.hint(configuration, on: radio))
+                if let hint = Self.hint(configuration, on: radio) { console.note(hint) }
                 if configuration.security.hasPasscode { console.note("It will ask for the passcode.") }
             }
             waiting()
@@ -100,9 +101,18 @@ final class HostReport: Sendable {
     // MARK: Texts
 
     /// What to type on the other side; on a bus that is not the system's, with that bus and an adapter of its own.
-    static func hint(_ configuration: NearbyHost.Configuration, on radio: RadioOptions) -> String {
+    ///
+    /// - Parameter systemBus: what `DBUS_SYSTEM_BUS_ADDRESS` says. A bus of its own may be a container's way to the
+    ///   system's or a simulation: nothing is said then.
+    static func hint(
+        _ configuration: NearbyHost.Configuration,
+        on radio: RadioOptions,
+        systemBus: String? = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
+    ) -> String? {
         let app = PlainText.printable(configuration.appId)
-        guard let bus = radio.bus, bus != "system" else { return "On the other device:  nearby join --app-id \(app)" }
+        guard let bus = radio.bus, bus != "system" else {
+            return systemBus == nil ? "On the other device:  nearby join --app-id \(app)" : nil
+        }
         let adapter = radio.adapter == "hci1" ? "hci0" : "hci1"
         let address = PlainText.printable(bus, limit: Limits.busAddressBytes)
         return "In another terminal:  nearby join --app-id \(app) --bus '\(address)' --adapter \(adapter)"
