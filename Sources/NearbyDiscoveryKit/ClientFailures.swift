@@ -13,7 +13,7 @@ extension LinkFailure {
             case .attributeNotFound: .notFound
             default: .other
             }
-        self.init(kind, error.cause.map { "\(error.message): \($0)" } ?? error.message)
+        self.init(kind, error.message, detail: error.cause)
     }
 }
 
@@ -61,8 +61,10 @@ extension ExchangePhase {
 
 extension ExchangeFailure {
     /// Why, for a person; without a full stop.
-    var sentence: String {
+    package var sentence: String {
         switch self {
+        case .link(let failure, let phase) where failure.kind == .timedOut:
+            "it did not answer while \(phase.activity); it may have left"
         case .link(let failure, let phase):
             "\(failure.message.isEmpty ? "the link failed" : failure.message) while \(phase.activity)"
         case .otherApp: "it serves another app"
@@ -70,6 +72,7 @@ extension ExchangeFailure {
         case .noAnswer: "it did not answer in time"
         case .truncatedAnswer(let bytes): "its answer stopped after \(bytes) bytes"
         case .malformedAnswer(let error): "its answer is no message: \(error.message)"
+        case .rejected(let rejection) where rejection.isUnanswered: "its program did not answer"
         case .rejected(let rejection): "it said no: \(rejection.reason?.rawValue ?? "an ATT error")"
         case .radioLost: "the adapter went away"
         case .hello(let error): "its hello is none that this version reads: \(error)"
@@ -171,12 +174,21 @@ extension NearbyError {
                 advice: "The host's payload is too long for this link; shorten it there.",
                 encounters: counts
             )
+        case .exchangeFailed(.link(let failure, let phase)) where failure.kind == .timedOut:
+            self.init(
+                .linkFailed,
+                "the host did not answer while \(phase.activity); it may have left",
+                advice: "Is it still there, and its screen on? Come closer, and try again.",
+                encounters: counts,
+                detail: failure.detail
+            )
         case .exchangeFailed(let reason):
             self.init(
                 .linkFailed,
                 "the exchange with the host failed: \(reason.sentence)",
                 advice: "Try again, nearer to the host; `bluetoothctl` shows what the adapter sees.",
-                encounters: counts
+                encounters: counts,
+                detail: reason.detail
             )
         case .timedOut(let phase):
             self.init(
@@ -195,6 +207,16 @@ extension NearbyError {
     }
 
     private init(_ rejection: NearbyProtocol.Rejection, encounters: Encounters) {
+        if rejection.isUnanswered {
+            self.init(
+                .linkFailed,
+                "the host did not answer (its program hangs or has died)",
+                advice: "Try again in a moment; if it stays so, start the host again.",
+                rejection: Rejection(rejection),
+                encounters: encounters
+            )
+            return
+        }
         var message = "the host said no"
         if let reason = rejection.reason { message += ": \(reason.rawValue)" }
         if let code = rejection.attError { message += ": \(ATTError(rawValue: code.rawValue))" }
@@ -225,7 +247,17 @@ extension NearbyError {
     }
 }
 
+extension ExchangeFailure {
+    /// The radio's own words, where it has said any.
+    fileprivate var detail: String? {
+        if case .link(let failure, _) = self { failure.detail } else { nil }
+    }
+}
+
 extension NearbyProtocol.Rejection {
+    /// Nobody has said no: a Bluetooth service answers the write with unlikely error (0x0E) for a program that does not.
+    fileprivate var isUnanswered: Bool { reason == nil && attError?.rawValue == ATTError.unlikelyError.rawValue }
+
     /// When the host says to try again; what it says is bounded here, since it may be anybody's.
     var retryAfter: Duration? {
         payload?["retryAfter"]?.int.flatMap { (0...86_400).contains($0) ? .seconds($0) : nil }

@@ -72,7 +72,8 @@ public final class NearbyClient: Sendable {
         inbox.post(.chosen(peer))
     }
 
-    /// Waits until the link that `join` used is down; returns at once if there is none.
+    /// Waits until the link that `join` used is down; returns at once if there is none. A `join` that throws has waited
+    /// for that itself.
     public func finish() async {
         await closing.withLock { $0 }?.value
     }
@@ -91,7 +92,7 @@ extension NearbyClient.Configuration {
         }
         let machineConfiguration = try machineConfiguration()
         do throws(EnvelopeError) { try machineConfiguration.check() } catch {
-            throw NearbyError(envelope: error, of: "join request")
+            throw NearbyError(envelope: error, of: "join request", with: payload)
         }
     }
 

@@ -121,7 +121,7 @@ extension NearbyHost.Configuration {
                 ]
             }
         } catch {
-            throw NearbyError(envelope: error, of: "handoff")
+            throw NearbyError(envelope: error, of: "handoff", with: payload)
         }
     }
 
@@ -162,12 +162,17 @@ extension NearbyHost.Configuration {
 
 extension NearbyError {
     /// A message of ours that cannot be written.
-    init(envelope error: EnvelopeError, of message: String) {
+    ///
+    /// - Parameter payload: what the app gave of it; the advice says how much of that fits.
+    init(envelope error: EnvelopeError, of message: String, with payload: NearbyPayload? = nil) {
         if let size = error.size, let limit = error.limit {
+            let bytes = payload?.object.encoded().count ?? 0
+            let room = limit - (size - bytes)
+            let sizes = bytes > 0 && room > 0 ? "The payload is \(bytes) bytes of them, and \(room) fit. " : ""
             self.init(
                 .payloadTooLarge,
                 "the \(message) is \(size) bytes, \(size - limit) over the \(limit) that fit",
-                advice: "Shorten the payload, or hand over an address from which the rest can be fetched."
+                advice: sizes + "Shorten the payload, or hand over an address from which the rest can be fetched."
             )
         } else {
             self.init(.invalidConfiguration, "the \(message) cannot be written: \(error.message)")

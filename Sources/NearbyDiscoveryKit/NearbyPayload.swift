@@ -6,6 +6,7 @@ public import NearbyProtocol
 ///
 /// ```swift
 /// let payload: NearbyPayload = ["roomCode": "SWIFT42"]
+/// let another: NearbyPayload = ["roomCode": .string(code), "seats": .int(seats)]  // variables are wrapped
 /// payload["roomCode"]                       // "SWIFT42"
 /// let room = try payload.decode(Room.self)  // any Decodable
 /// ```

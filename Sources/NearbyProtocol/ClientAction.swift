@@ -31,10 +31,13 @@ package struct LinkFailure: Hashable, Sendable {
 
     package var kind: Kind
     package var message: String
+    /// The radio's own words, for a bug report.
+    package var detail: String?
 
-    package init(_ kind: Kind, _ message: String = "") {
+    package init(_ kind: Kind, _ message: String = "", detail: String? = nil) {
         self.kind = kind
         self.message = message
+        self.detail = detail
     }
 }
 

@@ -346,16 +346,8 @@ extension ClientMachine {
     }
 
     private func timing(of exchange: ClientExchange) -> HandoffTiming {
-        var timing = HandoffTiming()
-        guard let began else { return timing }
-        let times = exchange.times
-        timing.seen = (candidates[exchange.peer]?.firstSeen ?? began) - began
-        timing.connected = (times.connected ?? began) - began
-        timing.resolved = (times.resolved ?? began) - began
-        timing.subscribed = (times.subscribed ?? began) - began
-        timing.answered = (times.answered ?? began) - began
-        timing.written = times.written.map { $0 - began } ?? timing.answered
-        return timing
+        guard let began else { return HandoffTiming() }
+        return HandoffTiming(exchange.times, seen: candidates[exchange.peer]?.firstSeen, since: began)
     }
 
     // MARK: The end
@@ -397,9 +389,4 @@ extension ClientMachine {
         state = .finished
         return actions
     }
-}
-
-extension Rejection {
-    /// Nothing but a worn-out hello; the next attempt reads a fresh one.
-    fileprivate var isHintToAskAgain: Bool { reason == .stale && security == .plaintext }
 }

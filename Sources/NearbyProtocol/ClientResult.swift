@@ -20,6 +20,15 @@ public struct HandoffTiming: Hashable, Sendable {
     public var answered: Duration = .zero
 
     public init() {}
+
+    init(_ times: ExchangeMachine.Times, seen: Instant?, since began: Instant) {
+        self.seen = (seen ?? began) - began
+        connected = (times.connected ?? began) - began
+        resolved = (times.resolved ?? began) - began
+        subscribed = (times.subscribed ?? began) - began
+        answered = (times.answered ?? began) - began
+        written = times.written.map { $0 - began } ?? answered
+    }
 }
 
 /// What a search met.
@@ -79,6 +88,9 @@ package struct Rejection: Equatable, Sendable {
     package var attError: ATTErrorCode?
     /// How far it can be trusted.
     package var security: MessageSecurity
+
+    /// Nothing but a worn-out hello; the next attempt reads a fresh one.
+    var isHintToAskAgain: Bool { reason == .stale && security == .plaintext }
 
     package init(
         reason: RejectReason? = nil, message: String = "", payload: JSONObject? = nil, attError: ATTErrorCode? = nil,

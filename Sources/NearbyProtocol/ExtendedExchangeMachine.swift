@@ -124,7 +124,7 @@ package struct ExtendedExchangeMachine: Sendable {
             switch phase {
             case .writingReceipt: step = Step(outcome: handoff)
             case .awaitingAnswer: step = doubt.map { settle($0.outcome, at: now) } ?? .failed(.noAnswer)
-            default: step = .failed(.link(LinkFailure(.timedOut, "No end in time."), during: phase))
+            default: step = .failed(.link(LinkFailure(.timedOut, "no end in time"), during: phase))
             }
         }
         if step.outcome != nil { isOver = true }

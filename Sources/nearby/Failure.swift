@@ -45,7 +45,7 @@ struct Failure: Error, Equatable {
             ExitCode(error.code),
             code: error.code.description,
             message,
-            advice: error.advice ?? error.cause?.advice,
+            advice: (error.advice ?? error.cause?.advice).map(Self.inOptions),
             detail: [error.detail, error.cause?.cause].compactMap { $0 }.joined(separator: "; ")
         )
         if let rejection = error.rejection { describe(rejection) }
@@ -62,9 +62,21 @@ struct Failure: Error, Equatable {
             ExitCode(error.code),
             code: error.code.description,
             error.subject.map { "\(error.message) (\($0))" } ?? error.message,
-            advice: error.advice,
+            advice: error.advice.map(Self.inOptions),
             detail: error.cause
         )
+    }
+
+    /// The framework's advice in the words of a command line.
+    private static func inOptions(_ advice: String) -> String {
+        let words = [
+            ("the same appId", "the same --app-id"), ("a lower minimum RSSI", "a lower --min-rssi"),
+            (
+                ", or name another bus.",
+                ", name another bus with --bus ADDRESS, or try without Bluetooth: `nearby demo`, `nearby simulate`."
+            ),
+        ]
+        return words.reduce(advice) { text, word in text.replacing(word.0, with: word.1) }
     }
 
     private mutating func describe(_ rejection: NearbyError.Rejection) {

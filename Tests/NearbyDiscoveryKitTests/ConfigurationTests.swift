@@ -15,6 +15,9 @@ import Testing
         let error = #expect(throws: NearbyError.self) { try configuration.check() }
         #expect(error?.code == .payloadTooLarge)
         #expect(error?.message == "the handoff is 519 bytes, 7 over the 512 that fit")
+        let bytes = configuration.payload.object.encoded().count
+        let sizes = "The payload is \(bytes) bytes of them, and \(bytes - 7) fit. "
+        #expect(error?.advice?.hasPrefix(sizes) == true)
     }
 
     @Test func whatFitsTheExtendedProfileOnlyIsANotice() throws {

@@ -137,7 +137,7 @@ import Testing
     @Test(arguments: [("system", "DBUS_SYSTEM_BUS_ADDRESS"), ("session", "DBUS_SESSION_BUS_ADDRESS")])
     func theBusesOfTheSystemAndOfTheSessionHaveTheirNames(name: String, variable: String) async throws {
         let bus = try await SimulatedBus()
-        let script = #"exec env "\#(variable)=$1" "$0" scan --bus \#(name) --adapter hci1 --timeout 300ms"#
+        let script = #"exec env "\#(variable)=$1" "$0" scan --bus \#(name) --adapter hci1 --timeout 2s"#
         let scan = try RunningProgram(shell: script, [bus.address])
         #expect(await scan.ended() == ExitCode.nothingFound.rawValue, "\(scan.errors)")
         #expect(await bus.stop() == 143)

@@ -46,7 +46,9 @@ struct CommandSpec: Sendable, Equatable {
 }
 
 extension OptionSpec {
-    static let appId = value("app-id", "a", "ID", "the app that both sides name, such as com.example.chat")
+    static let appId = value(
+        "app-id", "a", "ID", "the app that both sides name, 1 to 255 bytes, such as com.example.chat"
+    )
     static let payload = value(
         "payload", "p", "KEY=VALUE", repeatable: true, "what is handed over; KEY:=JSON for what is not a string"
     )
@@ -60,7 +62,7 @@ extension OptionSpec {
 
     static let output: [OptionSpec] = [
         flag("json", nil, "print one JSON object a line"),
-        flag("quiet", "q", "print results only"),
+        flag("quiet", "q", "print results and errors only, no notes and no advice"),
         flag("verbose", "v", "tell each step"),
     ]
 

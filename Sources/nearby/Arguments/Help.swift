@@ -26,7 +26,7 @@ enum Help {
         lines += TextTable.lines(spec.allOptions.map { [column($0), $0.help] })
         for note in spec.notes { lines += [""] + wrapped(note) }
         if !spec.examples.isEmpty { lines += ["", "Examples:"] + spec.examples.map { "  " + $0 } }
-        lines += [""] + exitCodes
+        lines += ["", "`nearby --help` lists the exit codes."]
         return lines.map { $0 + "\n" }.joined()
     }
 

@@ -56,6 +56,12 @@ struct RadioOptions: Sendable, Equatable {
     var adapter: String?
     var wait: Bool
 
+    init(bus: String? = nil, adapter: String? = nil, wait: Bool = false) {
+        self.bus = bus
+        self.adapter = adapter
+        self.wait = wait
+    }
+
     init(_ values: OptionValues) throws(Failure) {
         bus = try values.value("bus", as: .busAddress)
         adapter = try values.value("adapter", as: .adapter)

@@ -15,7 +15,7 @@ struct HostCommand: Command {
             .passcodeFile, .profile, .sessionId,
             .value("name", "n", "NAME", "the name to advertise, at most 29 bytes (default: none)"),
             .flag("once", nil, "end after the first delivery"),
-            .value("max-joins", nil, "N", "end after N deliveries"),
+            .value("max-joins", nil, "N", "end after N deliveries, 1 to \(Limits.joins)"),
             .value("timeout", "t", "TIME", "end after TIME, such as 30s or 5m (default: serve until Ctrl-C)"),
         ] + OptionSpec.radio + OptionSpec.output,
         operandsOption: "payload",
@@ -86,7 +86,7 @@ struct HostCommand: Command {
         } catch {
             throw Failure(error)
         }
-        let report = HostReport(configuration, context.console)
+        let report = HostReport(configuration, on: radio, context.console)
         report.begin(notices: host.notices)
         // For the person at the host and nobody else: never in --json, and with --quiet all the same.
         if let madeUp { context.console.error("Passcode: \(madeUp.reveal())") }
@@ -112,7 +112,8 @@ struct HostCommand: Command {
         throw Failure(
             .nothingFound,
             code: NearbyError.Code.nothingFound.description,
-            report.deliveries == 0 ? "the time was up before anybody joined" : "the time was up before all had joined"
+            report.deliveries == 0 ? "the time was up before anybody joined" : "the time was up before all had joined",
+            advice: "Does the other side look for the same --app-id, near enough? Give it more time with --timeout."
         )
     }
 }

@@ -11,7 +11,7 @@ struct JoinCommand: Command {
         synopsis: "--app-id ID [OPTIONS]",
         options: [
             .appId,
-            .value("min-rssi", nil, "DBM", "leave hosts alone whose signal is weaker, such as -60"),
+            .value("min-rssi", nil, "DBM", "leave hosts alone whose signal is weaker, -127 to 0, such as -60"),
             .value("select", "s", "HOW", "first, strongest (of the first 2 s) or manual (default: first)"),
             .value("timeout", "t", "TIME", "give up after TIME, such as 30s or 2m (default: 30s)"),
             .value("payload", "p", "KEY=VALUE", repeatable: true, "send along with the request; KEY:=JSON as in host"),

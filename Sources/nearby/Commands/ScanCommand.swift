@@ -10,7 +10,7 @@ struct ScanCommand: Command {
         synopsis: "[OPTIONS]",
         options: [
             .flag("all", nil, "list every device, not only hosts"),
-            .value("min-rssi", nil, "DBM", "leave out devices whose signal is weaker, such as -60"),
+            .value("min-rssi", nil, "DBM", "leave out devices whose signal is weaker, -127 to 0, such as -60"),
             .value("timeout", "t", "TIME", "end after TIME, such as 10s (default: scan until Ctrl-C)"),
         ] + OptionSpec.radio + OptionSpec.output,
         notes: [
@@ -36,7 +36,7 @@ struct ScanCommand: Command {
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
-        let report = ScanReport(context)
+        let report = ScanReport(context, minimumRSSI: filter.minimumRSSI)
         let radio: any Radio
         do throws(NearbyError) {
             radio = try self.radio.radio()
@@ -55,12 +55,21 @@ struct ScanCommand: Command {
         report.end()
         if let ending { throw Failure(ending) }
         guard report.count == 0, limit.isOver else { return .done }
-        throw Failure(
-            .nothingFound,
-            code: NearbyError.Code.nothingFound.description,
-            filter.services.isEmpty ? "no device was heard" : "no host was heard",
-            advice: filter.services.isEmpty ? nil : "`nearby scan --all` lists other devices, too."
-        )
+        throw Self.nothing(far: report.farCount, of: filter)
+    }
+
+    /// - Parameter far: devices heard, none near enough.
+    static func nothing(far: Int, of filter: ScanFilter) -> Failure {
+        let all = filter.services.isEmpty
+        let noun = all ? "device" : "host"
+        let code = NearbyError.Code.nothingFound.description
+        guard far == 0 else {
+            let count = far == 1 ? "one \(noun) was" : "\(far) \(noun)s were"
+            let advice = "Come closer, or ask for a lower --min-rssi."
+            return Failure(.nothingFound, code: code, "\(count) heard, none near enough", advice: advice)
+        }
+        let advice = all ? nil : "`nearby scan --all` lists other devices, too."
+        return Failure(.nothingFound, code: code, "no \(noun) was heard", advice: advice)
     }
 
     private func scan(
@@ -71,7 +80,8 @@ struct ScanCommand: Command {
         try await RadioWait(radio: radio, policy: self.radio.whenUnavailable, context: context).untilReady()
         let scan: Scan
         do throws(BluetoothError) {
-            scan = try await radio.scan(for: filter)
+            // Without the minimum: what is too far is counted, and told if nothing else is heard.
+            scan = try await radio.scan(for: ScanFilter(services: filter.services))
         } catch {
             // The time was up before there was a scan: nobody can have been heard.
             throw error.code == .cancelled ? .noAnswer : error

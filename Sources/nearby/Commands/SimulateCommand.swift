@@ -65,5 +65,20 @@ struct SimulateCommand: Command {
         for adapter in simulation.adapters {
             console.result(TextTable.line("adapter", "\(adapter.name)  \(adapter.address)"))
         }
+        for line in Self.next(bus: simulation.bus, adapters: simulation.adapters.map(\.name)) { console.note(line) }
+    }
+
+    /// What to type in two other terminals: each side needs an adapter of its own, or they never hear each other.
+    static func next(bus: String, adapters: [String]) -> [String] {
+        guard adapters.count > 1 else { return [] }
+        // Quoted: an address may hold a semicolon. One that holds a quote is left to whoever gave it.
+        let address = PlainText.printable(bus, limit: Limits.busAddressBytes)
+        let place = bus.contains("'") ? "--bus ADDRESS" : "--bus '\(address)'"
+        let app = "--app-id com.example.chat"
+        return [
+            "In two other terminals:",
+            "  nearby host \(app) --payload roomCode=SWIFT42 \(place) --adapter \(adapters[0])",
+            "  nearby join \(app) \(place) --adapter \(adapters[1])",
+        ]
     }
 }

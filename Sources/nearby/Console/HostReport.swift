@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 
+import Glibc
 import NearbyDiscoveryKit
 import NearbyProtocol
 
 /// What `nearby host` tells while it serves.
 final class HostReport: Sendable {
     private let configuration: NearbyHost.Configuration
+    private let radio: RadioOptions
     private let console: Console
     private let transfer = TransferBar()
     private struct State {
@@ -17,8 +19,9 @@ final class HostReport: Sendable {
 
     private let state = Guarded(State())
 
-    init(_ configuration: NearbyHost.Configuration, _ console: Console) {
+    init(_ configuration: NearbyHost.Configuration, on radio: RadioOptions = RadioOptions(), _ console: Console) {
         self.configuration = configuration
+        self.radio = radio
         self.console = console
     }
 
@@ -53,22 +56,21 @@ final class HostReport: Sendable {
     private func progress(_ event: NearbyDiscoveryKit.HostEvent) {
         switch event {
         case .serving(_, let degraded):
-            if let degraded { console.note("note: \(PlainText.printable(degraded.description))") }
+            if let degraded { console.degraded(by: degraded) }
             let isFirst = state.withLock { state in
                 defer { state.hasServed = true }
                 return !state.hasServed
             }
-            if console.isInteractive, isFirst {
-                console.note("On the other device:  nearby join --app-id \(PlainText.printable(configuration.appId))")
+            if console.isInteractive, isFirst, !console.options.json {
+                if let hint = Self.hint(configuration, on: radio) { console.note(hint) }
                 if configuration.security.hasPasscode { console.note("It will ask for the passcode.") }
             }
             waiting()
         case .unavailable(let error):
             state.withLock { $0.reason = error }
-            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
             // At a start that does not wait the same becomes the error in a moment.
             let isWorthKnowing = configuration.whenUnavailable == .wait || state.withLock { $0.hasServed }
-            if isWorthKnowing { console.note(text) } else { console.detail(text) }
+            console.waiting(for: error, isWorthKnowing: isWorthKnowing)
             console.status("Waiting for Bluetooth…")
         case .joinRequested(let request):
             transfer.begin()
@@ -97,6 +99,24 @@ final class HostReport: Sendable {
     }
 
     // MARK: Texts
+
+    /// What to type on the other side; on a bus that is not the system's, with that bus and an adapter of its own.
+    ///
+    /// - Parameter systemBus: what `DBUS_SYSTEM_BUS_ADDRESS` says. A bus of its own may be a container's way to the
+    ///   system's or a simulation: nothing is said then.
+    static func hint(
+        _ configuration: NearbyHost.Configuration,
+        on radio: RadioOptions,
+        systemBus: String? = getenv("DBUS_SYSTEM_BUS_ADDRESS").map { String(cString: $0) }
+    ) -> String? {
+        let app = PlainText.printable(configuration.appId)
+        guard let bus = radio.bus, bus != "system" else {
+            return systemBus == nil ? "On the other device:  nearby join --app-id \(app)" : nil
+        }
+        let adapter = radio.adapter == "hci1" ? "hci0" : "hci1"
+        let address = PlainText.printable(bus, limit: Limits.busAddressBytes)
+        return "In another terminal:  nearby join --app-id \(app) --bus '\(address)' --adapter \(adapter)"
+    }
 
     static func result(
         _ event: NearbyDiscoveryKit.HostEvent,

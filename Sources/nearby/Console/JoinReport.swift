@@ -10,6 +10,7 @@ final class JoinReport: Sendable {
         var listed: [PeerIdentifier] = []
         var names: [PeerIdentifier: String] = [:]
         var isChosen = false
+        var ofOtherApps: Set<PeerIdentifier> = []
     }
 
     private let configuration: NearbyClient.Configuration
@@ -30,9 +31,8 @@ final class JoinReport: Sendable {
         case .scanning:
             step("Looking for \(PlainText.printable(configuration.appId))…")
         case .unavailable(let error):
-            let text = "waiting for Bluetooth: \(PlainText.printable(error.description))"
             // A join that does not wait ends with the same in a moment.
-            if configuration.whenUnavailable == .wait { console.note(text) } else { console.detail(text) }
+            console.waiting(for: error, isWorthKnowing: configuration.whenUnavailable == .wait)
             console.status("Waiting for Bluetooth…")
         case .candidates(let candidates):
             show(candidates)
@@ -47,8 +47,14 @@ final class JoinReport: Sendable {
             if let text = transfer.advance(bytes, of: nil) { console.status("Receiving  \(text)") }
         case .passedOver(let peer, let reason):
             console.detail("passed over \(name(peer)): \(PlainText.printable(reason))")
-            console.status("Looking on…")
-            state.withLock { $0.isChosen = false }
+            let others = state.withLock { state in
+                state.isChosen = false
+                if reason == ExchangeFailure.otherApp.sentence, state.ofOtherApps.count < Limits.devices {
+                    state.ofOtherApps.insert(peer)
+                }
+                return state.ofOtherApps.count
+            }
+            console.status(Self.lookingOn(others))
         case .received:
             break
         }
@@ -124,6 +130,15 @@ final class JoinReport: Sendable {
     }
 
     // MARK: Texts
+
+    /// - Parameter others: hosts of other apps that were met.
+    static func lookingOn(_ others: Int) -> String {
+        switch others {
+        case 0: "Looking on…"
+        case 1: "Looking on… (one host nearby serves another app)"
+        default: "Looking on… (\(others) hosts nearby serve other apps)"
+        }
+    }
 
     /// One line for each key, values aligned. Values that are not strings are printed as JSON.
     static func lines(_ payload: NearbyPayload) -> [String] {

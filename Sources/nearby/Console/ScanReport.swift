@@ -15,6 +15,8 @@ final class ScanReport: Sendable {
     private struct State {
         var rows: [PeerIdentifier: Row] = [:]
         var heard: Set<PeerIdentifier> = []
+        /// Those that were never near enough.
+        var far: Set<PeerIdentifier> = []
         var clock: UInt64 = 0
         var isRedrawDue = false
 
@@ -34,8 +36,11 @@ final class ScanReport: Sendable {
     private let loop: CommandLoop
     private let state = Guarded(State())
     private let isLive: Bool
+    private let minimumRSSI: Int?
 
-    init(_ context: CommandContext) {
+    /// - Parameter minimumRSSI: dBm; weaker reports are counted and not shown.
+    init(_ context: CommandContext, minimumRSSI: Int? = nil) {
+        self.minimumRSSI = minimumRSSI
         console = context.console
         loop = context.loop
         isLive = context.console.outputIsTerminal && !context.console.options.json
@@ -43,6 +48,9 @@ final class ScanReport: Sendable {
 
     /// Devices heard since the start.
     var count: Int { state.withLock { $0.heard.count } }
+
+    /// Devices heard that were never near enough.
+    var farCount: Int { state.withLock { $0.far.count } }
 
     func show(_ event: ScanEvent) {
         switch event {
@@ -59,7 +67,7 @@ final class ScanReport: Sendable {
                     ])
                 )
             }
-            console.note("waiting for Bluetooth: \(PlainText.printable(error.description))")
+            console.waiting(for: error)
         case .resumed:
             if console.options.json { console.result(JSONLine.text(["event": "resumed"])) }
             console.detail("the scan goes on")
@@ -72,19 +80,35 @@ final class ScanReport: Sendable {
         console.clearStatus()
     }
 
+    /// Also of a device that has no signal strength yet; what is known to be too weak is counted.
+    private func isTooFar(_ discovery: Discovery) -> Bool {
+        guard let minimumRSSI else { return false }
+        return state.withLock { state in
+            if let rssi = discovery.rssi, rssi >= minimumRSSI {
+                state.far.remove(discovery.peer)
+                return false
+            }
+            let isKnown = state.heard.contains(discovery.peer)
+            guard discovery.rssi != nil else { return !isKnown }
+            if !isKnown, state.far.count < Limits.devicesCounted { state.far.insert(discovery.peer) }
+            return true
+        }
+    }
+
     private func discovered(_ heard: Discovery) {
         // 127 and positive values are no readings; they would head the list.
-        let reading = Self.withoutFalseReading(heard)
+        let discovery = Self.withoutFalseReading(heard)
+        if isTooFar(discovery) { return }
         let isNews = state.withLock { state in
-            let before = state.rows[reading.peer]
+            let before = state.rows[discovery.peer]
             if before == nil { state.makeRoom() }
             state.clock += 1
-            if state.heard.count < Limits.devicesCounted { state.heard.insert(reading.peer) }
-            var row = Row(discovery: reading, printed: before?.printed, heard: state.clock)
+            if state.heard.count < Limits.devicesCounted { state.heard.insert(discovery.peer) }
+            var row = Row(discovery: discovery, printed: before?.printed, heard: state.clock)
             if row.discovery.rssi == nil { row.discovery.rssi = before?.discovery.rssi }
             let isNews = row.printed.map { Self.differs(row.discovery, $0) } ?? true
             if isNews { row.printed = row.discovery }
-            state.rows[reading.peer] = row
+            state.rows[discovery.peer] = row
             return isNews
         }
         if console.options.json {
@@ -92,7 +116,7 @@ final class ScanReport: Sendable {
         } else if isLive {
             redrawSoon()
         } else if isNews {
-            console.result(Self.line(reading))
+            console.result(Self.line(discovery))
         }
     }
 
@@ -112,14 +136,14 @@ final class ScanReport: Sendable {
         console.block(Self.table(discoveries))
     }
 
+    // MARK: Texts
+
     private static func withoutFalseReading(_ discovery: Discovery) -> Discovery {
         guard let rssi = discovery.rssi, rssi > 0 else { return discovery }
         var discovery = discovery
         discovery.rssi = nil
         return discovery
     }
-
-    // MARK: Texts
 
     private static func differs(_ left: Discovery, _ right: Discovery) -> Bool {
         left.advertisement.localName != right.advertisement.localName

@@ -17,7 +17,7 @@ struct RadioWait {
                 if status.state == .poweredOn { return true }
                 last.withLock { $0 = status }
                 context.console.status("Waiting for Bluetooth…")
-                if let reason = status.reason { context.console.detail("waiting for Bluetooth: \(reason)") }
+                if let reason = status.reason { context.console.waiting(for: reason, isWorthKnowing: false) }
             }
             return false
         }

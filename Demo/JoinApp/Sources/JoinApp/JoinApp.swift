@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Foundation
 import NearbyDiscoveryKit
 
 /// An app that gets its table from the kiosk in front of it.
@@ -32,14 +33,18 @@ struct JoinApp {
             }
         }()
 
-        do throws(NearbyError) {
-            let handoff = try await client.join()
-            if let assignment = try? handoff.payload.decode(Assignment.self) { print("your table:", assignment.table) }
+        var failed = false
+        do {
+            let assignment = try await client.join().payload.decode(Assignment.self)
+            print("your table:", assignment.table)
         } catch {
+            // A `NearbyError`, or that of the decoder: a stranger's payload need not be what we expect.
             print(error)
+            failed = true
         }
         await log
         // The link goes down behind our back: wait for it before the process ends.
         await client.finish()
+        if failed { exit(1) }
     }
 }

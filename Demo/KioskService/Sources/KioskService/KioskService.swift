@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import Foundation
 import NearbyDiscoveryKit
 
 /// A service on a kiosk: whoever stands before it gets a table, until all are taken.
@@ -26,13 +27,36 @@ struct KioskService {
             }
         }()
 
-        try await host.run { request in
-            guard let table = await tables.take(for: request.client) else {
-                return .reject(.busy, message: "Every table is taken.")
+        let serving = Task {
+            try await host.run { request in
+                guard let table = await tables.take(for: request.client) else {
+                    return .reject(.busy, message: "Every table is taken.")
+                }
+                return .handoff(["table": .string(table)])
             }
-            return .handoff(["table": .string(table)])
+        }
+        let signals = cancelOnSignals(serving)
+        defer { signals.forEach { $0.cancel() } }
+        do {
+            try await serving.value
+        } catch let error as NearbyError where error.code == .cancelled {
+            print("stopped")
+        } catch {
+            print(error)
+            exit(1)
         }
         await log
+    }
+
+    /// `systemctl stop` sends SIGTERM: the host ends in order, and leaves nothing on the air.
+    private static func cancelOnSignals(_ serving: Task<Void, any Error>) -> [any DispatchSourceSignal] {
+        [SIGTERM, SIGINT].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler { @Sendable in serving.cancel() }
+            source.resume()
+            return source
+        }
     }
 }
 
