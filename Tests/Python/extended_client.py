@@ -269,9 +269,14 @@ class Client:
         """Bytes of the half message that is coming in."""
         return len(self._assembly.data)
 
-    def opens(self, message):
-        """Whether this attempt's key for its direction, at this number, opens a message: nothing changes by asking."""
-        return aead(False, message, self._up.ad, self._up.number.to_bytes(12, "big"), self._up.key) is not None
+    def opens(self, message, tag=None):
+        """Whether anything that this attempt knows opens a message, whatever it was meant as; changes nothing."""
+        return any(
+            aead(False, message, bytes([direction]) + (tag or self.tag), number.to_bytes(12, "big"), key) is not None
+            for key in (self._up.key, self._down.key)
+            for direction in (TO_HOST, TO_CLIENT)
+            for number in range(4)
+        )
 
     def receipt(self):
         return frames(self._down.seal(b""), self.tag, self._size)

@@ -31,7 +31,6 @@ class BleakLink(Link):
         # BlueZ tells the MTU since 5.62; 20 is also what bleak says where it does not know.
         size = channel.max_write_without_response_size if channel else 20
         self.mtu = size + 3 if size > 20 else None
-        tell(f"connected, MTU {self.mtu}")
 
     async def _do(self, step):
         try:
@@ -88,7 +87,9 @@ async def run(options):
             await client.connect()
         except (BleakError, OSError, asyncio.TimeoutError) as error:
             raise ConnectionError(f"{type(error).__name__}: {error}") from None
-        return BleakLink(client)
+        link = BleakLink(client)
+        tell(f"connected, MTU {link.mtu}")
+        return link
 
     payload = json.loads(options.payload)
     steps = []

@@ -156,7 +156,10 @@ class Search:
                 await asyncio.sleep(FIRST_PAUSE * number)
             link = None
             try:
-                link = await self.dial()
+                try:
+                    link = await self.dial()
+                except asyncio.TimeoutError:
+                    raise ConnectionError("connecting took too long") from None
                 return await self._on(link)
             except ConnectionError as error:
                 problem = Ended("link", message=str(error))
@@ -246,7 +249,7 @@ class Search:
                 before = client.received
                 answer = client.notified(frame)
                 if answer is not None:
-                    self.progress(len(answer))
+                    self.progress(len(answer) + 16)  # sealed, as it was counted before
                     return answer
                 if client.hint is not None and not held:
                     # Anybody can have slipped it in: a sealed answer within a second counts in its place.
