@@ -25,9 +25,22 @@ def tell(text):
 
 
 class BleakLink(Link):
-    def __init__(self, client):
-        self.client = client
-        channel = client.services.get_characteristic(CHANNEL)
+    @classmethod
+    async def open(cls, device, adapter):
+        link = cls()
+        link.lost = lambda: None
+        link.client = BleakClient(
+            device, disconnected_callback=lambda _: link.lost(), timeout=10, bluez={"adapter": adapter}
+        )
+        try:
+            await link.client.connect()
+        except (BleakError, OSError, asyncio.TimeoutError) as error:
+            raise ConnectionError(f"{type(error).__name__}: {error}") from None
+        link._find_mtu()
+        return link
+
+    def _find_mtu(self):
+        channel = self.client.services.get_characteristic(CHANNEL)
         # BlueZ tells the MTU since 5.62; 20 is also what bleak says where it does not know.
         size = channel.max_write_without_response_size if channel else 20
         self.mtu = size + 3 if size > 20 else None
@@ -49,7 +62,8 @@ class BleakLink(Link):
         except Refused as error:
             raise ConnectionError(f"hello: {error}") from None
 
-    async def subscribe(self, notified):
+    async def subscribe(self, notified, lost):
+        self.lost = lost
         await self._do(self.client.start_notify(CHANNEL, lambda _, value: notified(bytes(value))))
 
     async def write(self, frame):
@@ -82,12 +96,7 @@ async def run(options):
         return 4
 
     async def dial():
-        client = BleakClient(device, timeout=10, bluez={"adapter": options.adapter})
-        try:
-            await client.connect()
-        except (BleakError, OSError, asyncio.TimeoutError) as error:
-            raise ConnectionError(f"{type(error).__name__}: {error}") from None
-        link = BleakLink(client)
+        link = await BleakLink.open(device, options.adapter)
         tell(f"connected, MTU {link.mtu}")
         return link
 

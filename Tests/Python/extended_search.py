@@ -60,8 +60,8 @@ class Link:
         """What hello holds; None where the host has no hello or no channel."""
         raise NotImplementedError
 
-    async def subscribe(self, notified):
-        """To channel; `notified(bytes)` is called for each value, whomever it is for."""
+    async def subscribe(self, notified, lost):
+        """To channel; `notified(bytes)` is called for each value, whomever it is for, `lost()` when the link goes."""
         raise NotImplementedError
 
     async def write(self, frame):
@@ -146,7 +146,7 @@ class Search:
         self.frames = []
         self._came = asyncio.Event()
         self._exposures = 0
-        self._timed_out = False
+        self._is_lost = self._timed_out = False
 
     async def run(self):
         """The handoff. Raises Ended."""
@@ -183,7 +183,8 @@ class Search:
         for _ in range(HELLO_READS):
             client = self._begin(link, await link.hello())
             if not subscribed:
-                await link.subscribe(self._notified)
+                self._is_lost = False
+                await link.subscribe(self._notified, self._lost)
                 subscribed = True
             verdict = await self._exchange(link, client)
             if verdict is not None:
@@ -202,7 +203,8 @@ class Search:
             code = str(error)
             if code == "unusable_share" and self.passcode is not None:
                 code = "wrong_passcode"
-            raise Ended(code if code in ("security_required", "wrong_passcode") else "malformed", message=code) from None
+            known = code in ("security_required", "wrong_passcode")
+            raise Ended(code if known else "malformed", message=code) from None
         if len(self.request) > client.hello.maximum:
             raise Ended("rejected", reason="too_large", message="the request is over the host's limit")
         self.attempts.append(client)
@@ -210,6 +212,10 @@ class Search:
 
     def _notified(self, frame):
         self.frames.append(frame)
+        self._came.set()
+
+    def _lost(self):
+        self._is_lost = True
         self._came.set()
 
     async def _exchange(self, link, client):
@@ -258,6 +264,8 @@ class Search:
                     self.progress(client.received)
                     if not held:
                         until = time.monotonic() + limit
+            if self._is_lost and not held:
+                raise ConnectionError("the link was lost")
             self._came.clear()
             try:
                 await asyncio.wait_for(self._came.wait(), max(0, until - time.monotonic()))

@@ -27,7 +27,7 @@ struct PythonPortTests {
         let note = String(repeating: "x", count: size)
         let host = try await host(bus, passcode: passcode, note: note)
         let join = try join(bus, passcode: passcode)
-        #expect(await join.ended() == 0, "\(join.errors)")
+        try #require(await join.ended() == 0, "\(join.errors)")
         // Long lines are read in pieces.
         let answer = try JSONObject(parsing: [UInt8](join.output.joined().utf8))
         #expect(answer.string("type") == "handoff" && answer.string("appId") == Self.app)
@@ -44,7 +44,7 @@ struct PythonPortTests {
         let host = try await host(bus, passcode: Self.passcode)
         let note = String(repeating: "y", count: 30_000)
         let join = try join(bus, passcode: Self.passcode, "--payload", #"{"note":"\#(note)"}"#)
-        #expect(await join.ended() == 0, "\(join.errors)")
+        try #require(await join.ended() == 0, "\(join.errors)")
         #expect(await host.prints("delivered"), "\(host.errors)")
         #expect(host.output.joined().contains(#""payload":{"note":"\#(note)"}"#))
         await stop(host, bus)

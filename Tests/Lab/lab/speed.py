@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+from bumble.gatt import GATT_CLIENT_CHARACTERISTIC_CONFIGURATION_DESCRIPTOR
+
 from . import envelope, trace
 from .cost import ALONE, Table, python
 from .peers.central import Central
@@ -37,10 +39,13 @@ class Exchange:
 
     def __init__(self, packets, adapter, attributes):
         self.connected = next(
-            moment
-            for moment, name, to_host, packet in packets
-            if name == adapter and to_host and packet[0] == 4 and packet[1] == 0x3E
-            and packet[3] in CONNECTION_COMPLETE and packet[4] == 0
+            (
+                moment
+                for moment, name, to_host, packet in packets
+                if name == adapter and to_host and packet[0] == 4 and packet[1] == 0x3E
+                and packet[3] in CONNECTION_COMPLETE and packet[4] == 0
+            ),
+            None,
         )
         self.all = self.trips = 0
         self.own, self.values = [], []
@@ -59,6 +64,8 @@ class Exchange:
                     if handle in attributes:
                         self.own.append(f"notification of {attributes[handle]}")
                         self.values.append((pdu.time, value))
+        if self.connected is None or not self.values:
+            raise ValueError("the trace has no exchange")
 
     @property
     def answered(self):
@@ -73,7 +80,7 @@ class Exchange:
 
 def ratio_line(label, own, others, target, least=False):
     """The ratio of medians, the median of the ratios of each round, and what was wanted."""
-    rounds = [mine / other for mine, other in zip(own, others) if other]
+    rounds = [mine / other for mine, other in zip(own, others) if other]  # as many as both have
     if not rounds:
         return f"{label}: nothing measured"
     middle = statistics.median(own) / statistics.median(others)
@@ -122,8 +129,8 @@ class Speed:
             characteristic = getattr(phone, name)
             found[characteristic.handle] = name
             if name != "hello":
-                # bluetoothd puts the Client Characteristic Configuration right behind the value.
-                found[characteristic.handle + 1] = f"{name}'s subscription"
+                configuration = characteristic.get_descriptor(GATT_CLIENT_CHARACTERISTIC_CONFIGURATION_DESCRIPTOR)
+                found[configuration.handle] = f"{name}'s subscription"
         await phone.leave()
         await self.away(phone)
         return found
@@ -146,7 +153,11 @@ class Speed:
             last = errors.decode(errors="replace").strip().splitlines()[-1:]
             print(f"lab: {profile}: exit status {process.returncode}: {last}", flush=True)
             return None
-        exchange = Exchange(self.lab.recorder.packets, "hci1", attributes)
+        try:
+            exchange = Exchange(self.lab.recorder.packets, "hci1", attributes)
+        except ValueError as error:
+            print(f"lab: {profile}: {error}", flush=True)
+            return None
         timing = results[-1]["timing"]
         table.add(
             f"{profile}, {temperature}", answered=exchange.answered,
@@ -190,6 +201,11 @@ class Speed:
         for profile, found in kinds.items():
             for each in sorted(found):
                 print(f"{profile}: {each}")
+        trips = [
+            statistics.median(table.rows["trips"][f"{profile}, {temperature}"])
+            for profile in PROFILES for temperature in pairs
+        ]
+        print(f"round trips more, extended than basic: {trips[2] - trips[0]:.0f} cold, {trips[3] - trips[1]:.0f} warm")
         for temperature, values in pairs.items():
             print(ratio_line(
                 f"connected → handoff, {temperature}, extended to basic", [each[1] for each in values],
@@ -246,8 +262,8 @@ class Speed:
                         exchange, whole = await run()
                         rounds[name].append(LARGEST / exchange.transfer)
                         table.add(
-                            name, rate=LARGEST / exchange.transfer / 1024, whole=whole, notifications=len(exchange.values),
-                            bytes=sum(len(value) for _, value in exchange.values))
+                            name, rate=LARGEST / exchange.transfer / 1024, whole=whole,
+                            notifications=len(exchange.values), bytes=sum(len(value) for _, value in exchange.values))
                 except Exception as error:  # the other one's figures still count
                     print(f"lab: {name}: {error!r}", flush=True)
                 await self.stop(process)

@@ -5,6 +5,7 @@ import asyncio
 import os
 import tempfile
 
+from bumble import att
 from extended_client import Assembly
 from extended_search import Ended
 
@@ -131,6 +132,56 @@ async def _(lab):
                   envelope.OTHER_APP)
     assert not asked(host), asked(host)
     expect_handoff(await PortCentral.phone(lab, 185).search(passcode=PASSCODE).run())
+
+
+@case("extended/port-link-lost", timeout=120)
+async def _(lab):
+    """The link dies in the middle of 64 KiB: the same request again gets the same answer, and the app was asked once"""
+    payload, steps = note_of(LARGEST), []
+
+    def progress(count):
+        steps.append(count)
+        if len(steps) == 40:
+            phone.later(drop())
+
+    async def drop():
+        assert lab.medium.drop([phone.controller.name]) == 1
+
+    host = await serving(lab, payload, PASSCODE)
+    phone = PortCentral.phone(lab, 185)
+    search = phone.search(passcode=PASSCODE, progress=progress)
+    expect_handoff(await search.run(90), payload)
+    assert len(search.attempts) == 2 and steps != sorted(steps), f"{len(search.attempts)} attempts"
+    first, second = search.attempts
+    assert first.tag != second.tag and first.hello.sid != second.hello.sid, "keys were used again"
+    await host.delivered()
+    assert len(asked(host)) == 1, asked(host)
+
+
+@case("extended/port-beside-a-flood", timeout=120)
+async def _(lab):
+    """A basic client writes as fast as it can while an extended one joins a host without a passcode"""
+    payload = note_of(400)
+    host = await serving(lab, payload)
+    noisy = Central.android(lab)
+    await noisy.go_to("subscribed")
+    written = 0
+
+    async def flood():
+        nonlocal written
+        while True:
+            try:
+                await noisy.write()
+            except att.ATT_Error:
+                pass  # it may be told to stop
+            written += 1
+
+    flooding = noisy.later(flood())
+    expect_handoff(await PortCentral.phone(lab, 185).search().run(60), payload)
+    assert not flooding.done(), flooding
+    flooding.cancel()
+    lab.note(f"{written} basic requests meanwhile")
+    await noisy.leave()
 
 
 # Two at once: what each heard, out of the HCI trace.

@@ -68,7 +68,8 @@ class BumbleLink(Link):
             return None
         return await self.central.read_hello()
 
-    async def subscribe(self, notified):
+    async def subscribe(self, notified, lost):
+        self.central.connection.on("disconnection", lambda reason: lost())
         await self.central.subscribe_channel(notified)
 
     async def write(self, frame):
@@ -100,11 +101,10 @@ class BleakPort:
     """The same port on bleak, over the guest's own bluetoothd."""
 
     def __init__(self, lab, adapter="hci1"):
-        self.lab, self.join = lab, BleakJoin(lab, adapter)
+        self.lab, self.adapter = lab, adapter
 
     async def dial(self):
-        await self.join.connect()
-        return BleakLink(self.join.client)
+        return await BleakLink.open(await BleakJoin(self.lab, self.adapter).find(), self.adapter)
 
     def search(self, **options):
         return PortSearch(self.lab, "the port on bleak", self.dial, **options)
