@@ -110,6 +110,29 @@ targets += [
 ]
 #endif
 
+// The fuzz targets (scripts/fuzz.sh): they need the rooms' internal symbols and libFuzzer's run time, and an ordinary
+// build must not know of them. The command line becomes a library there, since the program is libFuzzer's.
+if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: { $0.name == "nearby" }) {
+    products.removeAll { $0.name == "nearby" }
+    targets.removeAll { $0 === nearby }
+    targets += [
+        .target(
+            name: "nearby", dependencies: nearby.dependencies, exclude: ["Nearby.swift"], swiftSettings: strict
+        ),
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "NearbyFuzz",
+            dependencies: [
+                "CFuzzer", "nearby", "NearbyProtocol", "NearbyDiscoveryKit", "BlueZ", "BluetoothLE", "DBus",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: strict,
+            // gold fails on a link with both sanitizers.
+            linkerSettings: [.unsafeFlags(["-use-ld=lld"])]
+        ),
+    ]
+}
+
 let package = Package(
     name: "NearbyDiscoveryKit",
     platforms: [.macOS(.v15), .iOS(.v18)],
