@@ -16,6 +16,7 @@ usage: scripts/lab.sh [options]
   --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
   --soak N        only the soak, of N handoffs (default in the whole suite: 30)
   --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
+                  (with --filter clients or hosts only these)
   --repeat N      run the chosen cases N times in the one boot
   --trace         keep the HCI trace of every case, not only of those that failed
   --list          name the cases and stop

@@ -10,6 +10,7 @@ internal import DBus
 public final class BlueZRadio: Radio {
     public let clock: any MonotonicClock = ContinuousClock()
     public let notificationScope = NotificationScope.allSubscribers
+    public var taskExecutor: (any TaskExecutor)? { core.loop }
 
     private let core: RadioCore
 

@@ -37,7 +37,7 @@ async def serve(options, folder):
     if options.do == "cost":
         from . import cost
 
-        await cost.run(lab, options.count)
+        await cost.run(lab, options.count, options.filter)
         with open(os.path.join(folder, "summary"), "w", encoding="utf-8") as file:
             file.write("1 0 0\n")
         return 0
