@@ -71,6 +71,8 @@ products += [
 targets += [
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .target(name: "DBus", dependencies: ["CDBus"], swiftSettings: strict),
+    // Only the command line's: apps bring their own way to show a code.
+    .systemLibrary(name: "CQRencode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(name: "BlueZ", dependencies: ["DBus", "BluetoothLE"], swiftSettings: strict),
     .target(
         name: "BlueZSimulator",
@@ -81,6 +83,7 @@ targets += [
         name: "nearby",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "CQRencode",
         ],
         swiftSettings: strict
     ),

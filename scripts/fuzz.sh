@@ -47,9 +47,7 @@ done
 program=.build/fuzz/release/NearbyFuzz
 if [ -n "$build" ]; then
     need_swift
-    need_packages "building (libdbus)" libdbus-1-dev
-    need_packages "building (libsodium, for sealed payloads)" libsodium-dev
-    command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
+    need_build_packages
     # The manifest has the targets only where this is set. Everything is built anew here, with libFuzzer's counters.
     NEARBY_FUZZ=1 swift build -c release --product NearbyFuzz --scratch-path .build/fuzz \
         -Xswiftc -enable-testing -Xswiftc -sanitize=fuzzer,address >&2
