@@ -113,6 +113,15 @@ targets += [
 ]
 #endif
 
+// Feeds the machines of NearbyProtocol, whose symbols are the package's own (Benchmarks/run.sh sealed).
+if Context.environment["NEARBY_BENCHMARKS"] != nil {
+    targets.append(
+        .executableTarget(
+            name: "SealedCost", dependencies: ["NearbyProtocol", "CSodium"], path: "Benchmarks/Sources/SealedCost",
+            swiftSettings: strict
+        ))
+}
+
 // The fuzz targets (scripts/fuzz.sh): they need the rooms' internal symbols and libFuzzer's run time, and an ordinary
 // build must not know of them. The command line becomes a library there, since the program is libFuzzer's.
 if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: { $0.name == "nearby" }) {
