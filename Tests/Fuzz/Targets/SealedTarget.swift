@@ -141,13 +141,13 @@ enum SealedTarget {
 
     // MARK: Moving bytes
 
-    /// The bytes with changes as the input says: set, put in, cut off. Without any they stay as they are.
+    /// The bytes with changes as the input says: a bit flipped, a byte put in, cut off, more of it. Without any they stay as they are.
     private static func altered(_ bytes: [UInt8], _ input: inout FuzzInput) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<Int(input.byte() % 5) {
             let (kind, place, value) = (input.byte() % 4, input.word(), input.byte())
             switch kind {
-            case 0 where !bytes.isEmpty: bytes[place % bytes.count] ^= value
+            case 0 where !bytes.isEmpty: bytes[place % bytes.count] ^= 1 << (value & 7)
             case 1: bytes.insert(value, at: place % (bytes.count + 1))
             case 2: bytes = Array(bytes.prefix(place % (bytes.count + 1)))
             default: bytes += [UInt8](repeating: value, count: place % 600)
