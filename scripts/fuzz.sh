@@ -58,13 +58,16 @@ fi
 export SWIFT_BACKTRACE=enable=no ASAN_OPTIONS=detect_leaks=0
 work=.build/fuzz-work
 mkdir -p $work/{seeds,corpus,findings,logs}
+corpus=Tests/Fuzz/Corpus
 $program --seeds shared/vectors $work/seeds
 
 status=0
 for target in "${targets[@]}"; do
-    mkdir -p "$work/corpus/$target" "Tests/Fuzz/Corpus/$target"
+    rm -rf "$work/kept"
+    mkdir -p "$work/corpus/$target" "$work/kept"
+    [ ! -f $corpus/"$target.tar.gz" ] || tar -xzf $corpus/"$target.tar.gz" -C "$work/kept"
     options=("--target=$target" "-artifact_prefix=$work/findings/$target-" -max_len=2048)
-    folders=("Tests/Fuzz/Corpus/$target" "$work/seeds/$target")
+    folders=("$work/kept" "$work/seeds/$target")
     if [ -n "$replay" ]; then
         options+=(-runs=0)
     else
@@ -84,9 +87,11 @@ for target in "${targets[@]}"; do
         rm -rf "$work/merged"
         mkdir "$work/merged"
         $program "--target=$target" -max_len=2048 -merge=1 "$work/merged" "${folders[@]}" </dev/null >>"$log" 2>&1
-        rm -rf "Tests/Fuzz/Corpus/$target"
-        mv "$work/merged" "Tests/Fuzz/Corpus/$target"
-        echo "   kept: $(find "Tests/Fuzz/Corpus/$target" -type f | wc -l) inputs"
+        # One file for each target, and the same for the same inputs.
+        mkdir -p $corpus
+        tar -C "$work/merged" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' -cf - . |
+            gzip -9n >$corpus/"$target.tar.gz"
+        echo "   kept: $(find "$work/merged" -type f | wc -l) inputs, $(stat -c %s $corpus/"$target.tar.gz") bytes"
     fi
 done
 exit $status
