@@ -71,6 +71,8 @@ products += [
 targets += [
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .target(name: "DBus", dependencies: ["CDBus"], swiftSettings: strict),
+    // Only the command line's: apps bring their own way to show a code.
+    .systemLibrary(name: "CQRencode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(name: "BlueZ", dependencies: ["DBus", "BluetoothLE"], swiftSettings: strict),
     .target(
         name: "BlueZSimulator",
@@ -81,6 +83,7 @@ targets += [
         name: "nearby",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "CQRencode",
         ],
         swiftSettings: strict
     ),
@@ -109,6 +112,38 @@ targets += [
     ),
 ]
 #endif
+
+// Feeds the machines of NearbyProtocol, whose symbols are the package's own (Benchmarks/run.sh sealed).
+if Context.environment["NEARBY_BENCHMARKS"] != nil {
+    targets.append(
+        .executableTarget(
+            name: "SealedCost", dependencies: ["NearbyProtocol", "CSodium"], path: "Benchmarks/Sources/SealedCost",
+            swiftSettings: strict
+        ))
+}
+
+// The fuzz targets (scripts/fuzz.sh): they need the rooms' internal symbols and libFuzzer's run time, and an ordinary
+// build must not know of them. The command line becomes a library there, since the program is libFuzzer's.
+if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: { $0.name == "nearby" }) {
+    products.removeAll { $0.name == "nearby" }
+    targets.removeAll { $0 === nearby }
+    targets += [
+        .target(
+            name: "nearby", dependencies: nearby.dependencies, exclude: ["Nearby.swift"], swiftSettings: strict
+        ),
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "NearbyFuzz",
+            dependencies: [
+                "CFuzzer", "nearby", "NearbyProtocol", "NearbyDiscoveryKit", "BlueZ", "BluetoothLE", "DBus",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: strict,
+            // gold fails on a link with both sanitizers.
+            linkerSettings: [.unsafeFlags(["-use-ld=lld"])]
+        ),
+    ]
+}
 
 let package = Package(
     name: "NearbyDiscoveryKit",
