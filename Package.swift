@@ -14,6 +14,7 @@ var products: [Product] = [
     .library(name: "NearbyDiscoveryKit", targets: ["NearbyDiscoveryKit"]),
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
+    .library(name: "DeviceSession", targets: ["DeviceSession"]),
 ]
 
 var targets: [Target] = [
@@ -22,6 +23,7 @@ var targets: [Target] = [
         name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
     .target(name: "NearbyProtocol", dependencies: ["CSodium"], swiftSettings: strict),
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .target(name: "DeviceSession", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",
         dependencies: [
@@ -52,6 +54,9 @@ var targets: [Target] = [
         dependencies: ["SimulatedRadio", "ContractSuite", "BluetoothLE"],
         swiftSettings: strict
     ),
+    .testTarget(
+        name: "DeviceSessionTests", dependencies: ["DeviceSession", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict),
     .testTarget(
         name: "NearbyDiscoveryKitTests",
         dependencies: [

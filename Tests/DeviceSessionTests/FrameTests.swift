@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+import Testing
+
+@testable import DeviceSession
+
+/// Frames, against `shared/vectors/device-frames.json`.
+@Suite struct FrameTests {
+    struct File: Decodable {
+        var format: Int
+        var cases: [Case]
+    }
+
+    struct Case: Decodable, Sendable, CustomTestStringConvertible {
+        var name: String
+        var frame: Format
+        var packets: [String]
+        var tokens: [Token]
+        var isCanonical: Bool
+
+        var testDescription: String { name }
+    }
+
+    struct Format: Decodable, Sendable {
+        var start: String
+        var headerBytes: Int
+        var lengthBytes: Int
+        var byteOrder: String
+        var checksum: String
+        var coverage: String
+        var end: String
+    }
+
+    struct Token: Decodable, Sendable {
+        var frame: String?
+        var broken: String?
+    }
+
+    static let cases: [Case] = {
+        let root = URL(fileURLWithPath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let path = root.appendingPathComponent("shared/vectors/device-frames.json")
+        let file = (try? Data(contentsOf: path)).flatMap { try? JSONDecoder().decode(File.self, from: $0) }
+        return file?.format == 1 ? file?.cases ?? [] : []
+    }()
+
+    private static func format(_ format: Format) throws -> FrameFormat {
+        FrameFormat(
+            start: bytes(format.start),
+            headerBytes: format.headerBytes,
+            lengthBytes: format.lengthBytes,
+            byteOrder: try #require(.init(rawValue: format.byteOrder)),
+            checksum: try #require(.init(rawValue: format.checksum)),
+            coverage: try #require(.init(rawValue: format.coverage)),
+            end: bytes(format.end)
+        )
+    }
+
+    static func bytes(_ hex: String) -> [UInt8] {
+        let digits = Array(hex)
+        return stride(from: 0, to: digits.count - 1, by: 2).compactMap { UInt8(String(digits[$0...$0 + 1]), radix: 16) }
+    }
+
+    @Test func thereAreVectors() { #expect(Self.cases.count > 10) }
+
+    @Test(arguments: cases) func framesAreFound(_ vector: Case) throws {
+        let format = try Self.format(vector.frame)
+        var assembly = FrameAssembly(format)
+        let now = ContinuousClock.now
+        let tokens = vector.packets.flatMap { assembly.take(Self.bytes($0), at: now) }
+        let expected = vector.tokens.map { token -> FrameAssembly.Token in
+            token.frame.map { .frame(Self.bytes($0)) } ?? .broken(Self.bytes(token.broken ?? ""))
+        }
+        #expect(tokens == expected)
+        if vector.isCanonical, let payload = vector.tokens.first?.frame {
+            #expect(try format.frame(Self.bytes(payload)) == vector.packets.flatMap(Self.bytes))
+        }
+    }
+
+    @Test func theTwoGoodFramesOfTheFieldAreThePreset() throws {
+        #expect(try FrameFormat.twosComplement.frame([0]) == [0x7B, 0, 0, 1, 0, 0xFF, 0x7D])
+        #expect(try FrameFormat.twosComplement.frame([1]) == [0x7B, 0, 0, 1, 1, 0xFE, 0x7D])
+    }
+
+    @Test(arguments: [FrameFormat.twosComplement, .sum, .xor])
+    func whatIsFramedIsFoundAgainHoweverItIsCut(format: FrameFormat) throws {
+        for count in [0, 1, 2, 19, 300] {
+            let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 0x7B) }
+            let frame = try format.frame(payload)
+            for size in [1, 3, 20, 512] {
+                var assembly = FrameAssembly(format)
+                var found: [FrameAssembly.Token] = []
+                for start in stride(from: 0, to: frame.count, by: size) {
+                    found += assembly.take(Array(frame[start..<min(start + size, frame.count)]), at: .now)
+                }
+                #expect(found == [.frame(payload)], "\(count) bytes in packets of \(size)")
+            }
+        }
+    }
+
+    @Test func halfAFrameIsGivenUpAfterAWhile() throws {
+        var assembly = FrameAssembly(.twosComplement)
+        let start = ContinuousClock.now
+        let frame = try FrameFormat.twosComplement.frame([1])
+        #expect(assembly.take(Array(frame.prefix(5)), at: start) == [])
+        #expect(assembly.take(frame, at: start + .seconds(1)) == [.frame([1])])
+    }
+
+    @Test func noiseDoesNotGrow() {
+        var assembly = FrameAssembly(.twosComplement)
+        for _ in 0..<1_000 { #expect(assembly.take([UInt8](repeating: 0x7B, count: 500), at: .now).isEmpty) }
+    }
+
+    @Test(arguments: [
+        FrameFormat(start: [], checksum: .sum), FrameFormat(start: [1], lengthBytes: 0, checksum: .sum),
+        FrameFormat(start: [1], lengthBytes: 5, checksum: .sum),
+        FrameFormat(start: [1], headerBytes: -1, checksum: .sum),
+        FrameFormat(start: [1], checksum: .sum, longestPayload: 0),
+    ])
+    func aFormatThatMakesNoSenseIsRefused(format: FrameFormat) {
+        #expect(throws: DeviceSessionError.self) { try format.frame([1]) }
+        #expect(format.flaw != nil)
+    }
+
+    @Test func aPayloadThatDoesNotFitIsRefused() {
+        #expect(throws: DeviceSessionError.self) {
+            try FrameFormat(start: [1], checksum: .sum).frame([UInt8](repeating: 0, count: 256))
+        }
+        #expect(throws: DeviceSessionError.self) {
+            try FrameFormat(start: [1], headerBytes: 2, checksum: .sum).frame([0])
+        }
+    }
+}
