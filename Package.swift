@@ -82,10 +82,12 @@ targets += [
         dependencies: ["DBus", "SimulatedRadio", "BluetoothLE"],
         swiftSettings: strict
     ),
+    .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
     .executableTarget(
         name: "nearby",
         dependencies: [
-            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "NearbyProtocol", "DeviceSession", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus", "CEdit",
         ],
         swiftSettings: strict
     ),

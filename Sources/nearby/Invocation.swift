@@ -31,10 +31,29 @@ enum Invocation {
 
     private static func help(_ words: ArraySlice<String>) throws(Failure) -> String {
         guard let name = words.first else { return Help.overview(Program.commands.map { $0.spec }) }
+        let members = group(name)
+        guard members.isEmpty else {
+            guard words.count > 1 else { return Help.overview(members.map { $0.spec }) }
+            return Help.text(try type("\(name) \(words[words.startIndex + 1])").spec)
+        }
         return Help.text(try type(name).spec)
     }
 
-    private static func command(_ name: String, _ words: ArraySlice<String>) throws(Failure) -> Invocation {
+    /// The commands of two words whose first is this one.
+    private static func group(_ name: String) -> [any Command.Type] {
+        Program.commands.filter { $0.spec.name.hasPrefix(name + " ") }
+    }
+
+    private static func command(_ first: String, _ rest: ArraySlice<String>) throws(Failure) -> Invocation {
+        var (name, words) = (first, rest)
+        let members = group(first)
+        if !members.isEmpty {
+            guard let second = rest.first else {
+                throw .usage("\(first) what? \(members.map { $0.spec.name }.joined(separator: ", "))")
+            }
+            if second == "--help" || second == "-h" { return .print(Help.overview(members.map { $0.spec })) }
+            (name, words) = ("\(first) \(second)", rest.dropFirst())
+        }
         let type = try type(name)
         do throws(Failure) {
             let parsed = try ArgumentParser(spec: type.spec).parse(words)
