@@ -16,6 +16,9 @@ usage: scripts/lab.sh [options]
   --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
   --soak N        only the soak, of N handoffs (default in the whole suite: 30)
   --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
+                  (with --filter clients or hosts only these)
+  --speed N       the extended profile beside the basic one, and 64 KiB beside raw notifications, N of each
+                  (with --filter profiles or throughput only these)
   --repeat N      run the chosen cases N times in the one boot
   --trace         keep the HCI trace of every case, not only of those that failed
   --list          name the cases and stop
@@ -30,6 +33,7 @@ TEXT
 
 HERE=$(cd "$(dirname "$0")/.." && pwd)
 LAB=$HERE/Tests/Lab
+PORT=$HERE/Tests/Python
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=scripts/lib/packages.sh
 . "$HERE/scripts/lib/packages.sh"
@@ -54,9 +58,9 @@ while [ $# -gt 0 ]; do
         [[ ${2:-} =~ ^[A-Za-z0-9_./*-]+$ ]] || { echo "lab.sh: $1 takes a name or number, not '${2:-}'" >&2; exit 2; }
         arguments+=("$1" "$2")
         shift ;;
-    --cost)
-        [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "lab.sh: --cost takes a number, not '${2:-}'" >&2; exit 2; }
-        work=cost
+    --cost | --speed)
+        [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "lab.sh: $1 takes a number, not '${2:-}'" >&2; exit 2; }
+        work=${1#--}
         arguments+=(--count "$2")
         shift ;;
     --soak)
@@ -88,7 +92,7 @@ locked set_up || exit 70
 if [ $mode = list ]; then
     contract=${contract:-$(cd "$HERE" && swift build --show-bin-path 2>/dev/null)/LabContract}
     [ -x "$contract" ] && export LAB_CONTRACT=$contract
-    cd "$LAB" && PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
+    cd "$LAB" && PYTHONPATH=$PORT PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
 fi
 
 # root_for VERSION: prints the root file system whose BlueZ it is ("" = this system's own).
@@ -154,9 +158,13 @@ run_on() {
     chmod 755 "$folder"
     mkdir "$folder/suite"
     cp -r "$LAB"/{lab,suite,boot} "$folder/suite/"
+    # The port of the extended client, with what it reads.
+    cp "$PORT"/extended_*.py "$folder/suite/"
+    mkdir "$folder/suite/shared"
+    cp "$HERE/shared/protocol.json" "$folder/suite/shared/"
     cp "$LAB/boot/guest-init.sh" "$folder/"
     # Compiled here, because the guest emulates its processor.
-    "$CACHE/venv/bin/python" -m compileall -q "$folder/suite/lab" "$folder/suite/suite"
+    "$CACHE/venv/bin/python" -m compileall -q "$folder/suite"
     {
         printf 'LAB_MODE=%q\n' $mode
         printf 'LAB_KERNEL=%q\n' "$CACHE/kernel"

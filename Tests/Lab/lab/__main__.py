@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""python -m lab run|list|serve|cost: the guest's side of scripts/lab.sh."""
+"""python -m lab run|list|serve|cost|speed: the guest's side of scripts/lab.sh."""
 import argparse
 import asyncio
+import importlib
 import itertools
 import logging
 import os
@@ -12,7 +13,7 @@ from . import cases
 
 def arguments():
     parser = argparse.ArgumentParser(prog="lab")
-    parser.add_argument("do", choices=("run", "list", "serve", "cost"))
+    parser.add_argument("do", choices=("run", "list", "serve", "cost", "speed"))
     parser.add_argument("--filter", action="append", default=[])
     parser.add_argument("--core", action="store_true")
     parser.add_argument("--trace", action="store_true")
@@ -34,10 +35,8 @@ async def serve(options, folder):
         await channel.serve_forever()
     with open("/proc/uptime", encoding="utf-8") as file:
         print(f"ready after {file.read().split('.')[0]} s", flush=True)
-    if options.do == "cost":
-        from . import cost
-
-        await cost.run(lab, options.count)
+    if options.do in ("cost", "speed"):
+        await importlib.import_module(f".{options.do}", __package__).run(lab, options.count, options.filter)
         with open(os.path.join(folder, "summary"), "w", encoding="utf-8") as file:
             file.write("1 0 0\n")
         return 0
