@@ -98,7 +98,7 @@ targets += [
         dependencies: ["BlueZSimulator", "SimulatedRadio", "DBus", "BluetoothLE"],
         swiftSettings: strict
     ),
-    .testTarget(name: "nearbyTests", dependencies: ["nearby"], swiftSettings: strict),
+    .testTarget(name: "nearbyTests", dependencies: ["nearby", "DeviceSession"], swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [

@@ -13,6 +13,7 @@ cd "$(dirname "$0")/.."
 need_swift
 need_packages "building (libdbus)" libdbus-1-dev
 need_packages "building (libsodium, for sealed payloads)" libsodium-dev
+need_packages "building (libedit, for the command line's console)" libedit-dev
 command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
 command -v dbus-daemon >/dev/null || need_packages "the demo's private bus" dbus
 echo "Building nearby…" >&2

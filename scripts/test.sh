@@ -53,6 +53,7 @@ done
 need_swift
 need_packages "building (libdbus)" libdbus-1-dev
 need_packages "building (libsodium, for sealed payloads)" libsodium-dev
+need_packages "building (libedit, for the command line's console)" libedit-dev
 command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
 command -v dbus-daemon >/dev/null || need_packages "the tests' private buses" dbus
 python3 -c 'import ensurepip, venv' 2>/dev/null ||

@@ -23,7 +23,13 @@ enum Invocation {
         }
     }
 
-    private static var names: [String] { Program.commands.map { $0.spec.name } }
+    /// What a command line can begin with.
+    private static var names: [String] {
+        Program.commands.reduce(into: []) { names, command in
+            let first = command.spec.name.split(separator: " ").first.map(String.init) ?? ""
+            if !names.contains(first) { names.append(first) }
+        }
+    }
 
     private static func refuseMore(_ words: [String]) throws(Failure) {
         guard words.count == 1 else { throw .usage("unexpected argument \(PlainText.quoted(words[1]))") }
@@ -73,7 +79,8 @@ enum Invocation {
         }
         throw .usage(
             "unknown command \(PlainText.quoted(name))",
-            advice: Suggestion.closest(to: name, among: names).map { "Did you mean \($0)?" }
+            advice: Suggestion.closest(to: name, among: Program.commands.map { $0.spec.name })
+                .map { "Did you mean \($0)?" }
         )
     }
 }
