@@ -12,14 +12,14 @@ struct DeviceConsoleCommand: Command {
         synopsis: "--device ADDRESS|NAME [OPTIONS]",
         options: [
             .device, .deviceTimeout,
-            .value("profile", nil, "NAME", "auto, nordic, ffe0 or ffe5 (default: auto, the first that the device has)"),
+            .value("profile", nil, "NAME", "auto, nordic, ffe0 or ffe5 (default: auto, what the device has)"),
             .value("write", nil, "UUID", "the characteristic to write to, for a UART of another kind"),
             .value("notify", nil, "UUID", "the characteristic that it notifies from"),
             .value("service", nil, "UUID", "the service that both are in"),
             .value("line-end", nil, "HOW", "what ends a line that is sent: crlf, cr, lf or none (default: crlf)"),
             .value("xor", nil, "HEX", "packets are XORed with this key, in both directions"),
             .value("reconnect", nil, "N", "try N times to connect again, 0 to \(Limits.reconnections) (default: 0)"),
-            .value("linger", nil, "TIME", "after the end of the input wait until TIME has gone by in silence (1s)"),
+            .value("linger", nil, "TIME", "end so long after the input has ended and the device fell silent (1s)"),
         ] + OptionSpec.radio + OptionSpec.output,
         notes: [
             "At a terminal the line is edited, the arrow keys bring back earlier ones, and Ctrl-D ends. Elsewhere lines "
