@@ -11,13 +11,16 @@ struct FrameAssembly {
 
     private let format: FrameFormat
     private var pending: [UInt8] = []
+    /// Bytes at the beginning of `pending` that have been told as part of a broken frame: whatever looks like a broken
+    /// one inside of it is not told again.
+    private var told = 0
     private var lastByte: ContinuousClock.Instant?
 
     init(_ format: FrameFormat) { self.format = format }
 
     mutating func take(_ bytes: [UInt8], at now: ContinuousClock.Instant) -> [Token] {
         // Half a frame of long ago must not swallow the next one.
-        if let lastByte, now - lastByte >= format.patience { pending = [] }
+        if let lastByte, now - lastByte >= format.patience { reset() }
         pending += bytes
         var tokens: [Token] = []
         var position = 0
@@ -29,7 +32,10 @@ struct FrameAssembly {
             case .noFrame:
                 position = start + 1
             case .broken(let length):
-                tokens.append(.broken(Array(pending[start..<start + length])))
+                if start >= told {
+                    tokens.append(.broken(Array(pending[start..<start + length])))
+                    told = start + length
+                }
                 // A good frame may begin inside of what was taken for one.
                 position = start + 1
             case .good(let length, let payload):
@@ -37,13 +43,16 @@ struct FrameAssembly {
                 position = start + length
             }
         }
-        pending.removeFirst(min(position, pending.count))
+        let done = min(position, pending.count)
+        pending.removeFirst(done)
+        told = pending.isEmpty ? 0 : max(0, told - done)
         lastByte = pending.isEmpty ? nil : now
         return tokens
     }
 
     mutating func reset() {
         pending = []
+        told = 0
         lastByte = nil
     }
 

@@ -107,6 +107,16 @@ import Testing
         #expect(assembly.take(frame, at: start + .seconds(1)) == [.frame([1])])
     }
 
+    @Test func whatIsInsideABrokenFrameIsNotToldAgainUnlessItIsGood() throws {
+        var assembly = FrameAssembly(.twosComplement)
+        // A frame with a wrong checksum whose payload is a broken frame and a good one.
+        let inner: [UInt8] = [0x7B, 0, 0, 1, 9, 9, 0x7D] + [0x7B, 0, 0, 1, 1, 0xFE, 0x7D]
+        let outer: [UInt8] = [0x7B, 0, 0, UInt8(inner.count)] + inner + [0, 0x7D]
+        let next: [UInt8] = [0x7B, 0, 0, 1, 5, 5, 0x7D]
+        let tokens = (outer + next).flatMap { assembly.take([$0], at: .now) }
+        #expect(tokens == [.broken(outer), .frame([1]), .broken(next)])
+    }
+
     @Test func noiseDoesNotGrow() {
         var assembly = FrameAssembly(.twosComplement)
         for _ in 0..<1_000 { #expect(assembly.take([UInt8](repeating: 0x7B, count: 500), at: .now).isEmpty) }

@@ -123,7 +123,12 @@ final class EditingTerminal: Sendable {
             }
             show(output, isTyping: isTyping)
             if isStopped { break }
-            if isTyping, sources[0].revents != 0 { isTyping = readKey() }
+            if isTyping, sources[0].revents != 0 {
+                // A terminal that has gone is always ready to be read, and gives nothing.
+                let isGone = sources[0].revents & Int16(POLLHUP | POLLERR | POLLNVAL) != 0
+                isTyping = isGone ? false : readKey()
+                if !isTyping { atEnd() }
+            }
         }
         rl_callback_handler_remove()
         Self.restore()
@@ -159,10 +164,7 @@ final class EditingTerminal: Sendable {
             defer { typed.lines = [] }
             return typed
         }
-        if isAtEnd {
-            atEnd()
-            return false
-        }
+        if isAtEnd { return false }
         if !lines.isEmpty { begin() }
         lines.forEach(line)
         return true
