@@ -102,8 +102,8 @@ targets += [
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
-            "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "DeviceSession", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator",
+            "SimulatedRadio", "BluetoothLE", "DBus",
         ],
         swiftSettings: strict
     ),

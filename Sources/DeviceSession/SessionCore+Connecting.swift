@@ -203,6 +203,7 @@ extension SessionCore {
         switch phase {
         case .idle, .scanning, .tornDown: return
         case .failed:
+            perform(channel.close(.notConnected))
             enter(.idle, .idle)
         case .disconnecting:
             await closing?.value

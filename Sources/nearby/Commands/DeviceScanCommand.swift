@@ -19,7 +19,7 @@ struct DeviceScanCommand: Command {
         ] + OptionSpec.radio + OptionSpec.output,
         notes: [
             "On a terminal the list is redrawn in place, and a device leaves it that was not heard for 10 s; elsewhere "
-                + "a line is printed for each device that comes."
+                + "a line is printed for each device that comes, and again when its name or services have changed."
         ],
         examples: ["nearby device scan", "nearby device scan --name Meter --min-rssi -70 --timeout 10s --json"]
     )
@@ -61,7 +61,7 @@ struct DeviceScanCommand: Command {
             throw .internal("\(error)")
         }
         let limit = TimeLimit(timeout, on: context.loop)
-        let seen = Guarded(Set<PeerIdentifier>())
+        let seen = Guarded<[PeerIdentifier: Told]>([:])
         let failure = await limit.run { [self] () async -> Failure? in
             do throws(BluetoothError) {
                 let wait = RadioWait(radio: radio, policy: self.radio.whenUnavailable, context: context)
@@ -88,9 +88,21 @@ struct DeviceScanCommand: Command {
             advice: "Ask for less, or come closer.")
     }
 
-    private func show(_ results: [ScanResult], _ seen: Guarded<Set<PeerIdentifier>>, _ context: CommandContext) {
+    /// What a line said of a device.
+    private struct Told: Equatable {
+        var name: String?
+        var services: Set<BluetoothUUID>
+    }
+
+    private func show(_ results: [ScanResult], _ seen: Guarded<[PeerIdentifier: Told]>, _ context: CommandContext) {
         let new = seen.withLock { seen in
-            results.filter { seen.count < Limits.devicesCounted && seen.insert($0.id).inserted }
+            results.filter { result in
+                let told = Told(name: result.name, services: result.advertisement.serviceUUIDs)
+                let before = seen[result.id]
+                guard told != before, before != nil || seen.count < Limits.devicesCounted else { return false }
+                seen[result.id] = told
+                return true
+            }
         }
         if output.json {
             context.console.results(new.map { JSONLine.text(DeviceReport.json($0)) })
