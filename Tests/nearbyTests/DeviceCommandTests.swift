@@ -6,8 +6,9 @@ import Testing
 
 @testable import nearby
 
-/// `nearby device`, against the device of `nearby simulate --device`, over a simulated BlueZ.
-@Suite(.timeLimit(.minutes(2))) struct DeviceCommandTests {
+/// `nearby device`, against the device of `nearby simulate --device`, over a simulated BlueZ. One after another: each is
+/// several processes, and other suites run beside this one.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct DeviceCommandTests {
     private static let uart = "nearby UART"
 
     private func options(_ bus: SimulatedBus) -> [String] { ["--bus", bus.address, "--adapter", "hci0"] }
