@@ -20,6 +20,7 @@ def arguments():
     parser.add_argument("--subject", choices=cases.SUBJECTS, default="nearby")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--retries", type=int, default=0)
     return parser.parse_args()
 
 
@@ -40,7 +41,7 @@ async def serve(options, folder):
         with open(os.path.join(folder, "summary"), "w", encoding="utf-8") as file:
             file.write("1 0 0\n")
         return 0
-    runner = Runner(lab, options.trace)
+    runner = Runner(lab, options.trace, options.retries)
     chosen = list(cases.chosen(options.filter, options.core))
     await runner.run(itertools.chain.from_iterable([chosen] * options.repeat))
     return 1 if runner.failed else 0
