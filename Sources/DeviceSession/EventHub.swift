@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 /// Gives each value to every stream that was asked for, each with a buffer that keeps the newest.
 final class Broadcast<Value: Sendable>: Sendable {
     private struct State {
