@@ -7,8 +7,7 @@ extension SessionCore {
     func setUp(_ connection: any PeripheralConnection, run: Int) async {
         let services: [RemoteService]
         do throws(BluetoothError) {
-            services = try await connection.discoverServices(
-                awaiting: profile.channels.count == 1 ? profile.channels.first?.incoming.characteristic : nil)
+            services = try await discover(connection)
         } catch {
             return await failedToDiscover(DeviceSessionError(radio: error, otherwise: .connectionFailed), run: run)
         }
@@ -47,6 +46,17 @@ extension SessionCore {
         perform(channel.open(at: now))
         settleGates()
         rearm()
+    }
+
+    /// A radio can say that all is found before it is (bluez/bluez#1489): what the profile needs gets a second chance.
+    private nonisolated func discover(
+        _ connection: any PeripheralConnection
+    ) async throws(BluetoothError) -> [RemoteService] {
+        let awaited = profile.channels.first?.incoming.characteristic
+        guard profile.channels.count > 1 else { return try await connection.discoverServices(awaiting: awaited) }
+        let services = try await connection.discoverServices(awaiting: nil)
+        if profile.channels.contains(where: { $0.find(in: services) != nil }) { return services }
+        return try await connection.discoverServices(awaiting: awaited)
     }
 
     /// A link over which nothing can be found is of no use.

@@ -31,7 +31,7 @@ extension SessionCore {
             // The radio may need the scan to be over.
             if let scan { await self.end(scan) }
             try Task.checkCancellation()
-            return try await radio.connect(to: peer, timeout: configuration.connectTimeout)
+            return try await radio.connect(to: peer, timeout: configuration.connectTimeout.bounded)
         }
         enter(.connecting(attempt), .connecting)
         perform(channel.close(.notReady))
@@ -168,7 +168,7 @@ extension SessionCore {
 
     /// One attempt; a device that the radio has forgotten is searched for first.
     private nonisolated func attempt(_ peer: PeerIdentifier) async throws -> any PeripheralConnection {
-        let timeout = configuration.connectTimeout
+        let timeout = configuration.connectTimeout.bounded
         do throws(BluetoothError) {
             return try await radio.connect(to: peer, timeout: timeout)
         } catch {

@@ -117,6 +117,32 @@ import Testing
         #expect(tokens == [.broken(outer), .frame([1]), .broken(next)])
     }
 
+    @Test(arguments: 1...20) func goodFramesAreFoundInNoise(seed: Int) throws {
+        var state = UInt64(seed)
+        func roll(_ sides: UInt64) -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (state >> 33) % sides
+        }
+        var bytes: [UInt8] = []
+        var expected: [FrameAssembly.Token] = []
+        for _ in 0..<50 {
+            // Noise without a start, which would swallow what follows.
+            bytes += (0..<roll(20)).map { _ in UInt8(roll(256)) }.filter { $0 != 0x7B }
+            let payload = (0..<roll(40)).map { _ in UInt8(roll(256)) }
+            bytes += try FrameFormat.twosComplement.frame(payload)
+            expected.append(.frame(payload))
+        }
+        var assembly = FrameAssembly(.twosComplement)
+        var found: [FrameAssembly.Token] = []
+        while !bytes.isEmpty {
+            let packet = bytes.prefix(Int(roll(30)) + 1)
+            found += assembly.take(Array(packet), at: .now)
+            bytes.removeFirst(packet.count)
+        }
+        #expect(found == expected)
+        for _ in 0..<200 { _ = assembly.take((0..<roll(60)).map { _ in UInt8(roll(256)) }, at: .now) }
+    }
+
     @Test func noiseDoesNotGrow() {
         var assembly = FrameAssembly(.twosComplement)
         for _ in 0..<1_000 { #expect(assembly.take([UInt8](repeating: 0x7B, count: 500), at: .now).isEmpty) }
