@@ -30,7 +30,8 @@ extension SessionCore {
         do throws(BluetoothError) {
             subscription = try await connection.subscribe(to: found.incoming)
         } catch {
-            guard run == self.run else { return }
+            // A lost link says so itself, and may be followed by another one.
+            guard run == self.run, error.code != .disconnected, error.code != .notConnected else { return }
             return failChannel(DeviceSessionError(radio: error, otherwise: .channelFailed))
         }
         guard run == self.run, case .connected(var link) = phase else { return }

@@ -60,20 +60,32 @@ struct DeviceConsoleCommand: Command {
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
+        // Once a line is being edited, nothing else may write to the terminal.
+        let editing = Guarded<EditingTerminal?>(nil)
         let visit = DeviceVisit(
             target: target, profile: profile, configuration: configuration, radio: radio, timeout: timeout,
-            context: context)
+            context: context,
+            log: { text in
+                guard let terminal = editing.withLock({ $0 }) else { return context.console.detail(text) }
+                if context.console.options.verbose { terminal.print("[\(text)]") }
+            }
+        )
         try await visit.run(until: .commandReady) { session throws(Failure) in
-            try await talk(session, context)
+            try await talk(session, context, editing)
         }
         return .done
     }
 
-    private func talk(_ session: DeviceSession, _ context: CommandContext) async throws(Failure) {
+    private func talk(
+        _ session: DeviceSession,
+        _ context: CommandContext,
+        _ editing: Guarded<EditingTerminal?>
+    ) async throws(Failure) {
         let typed = LineQueue()
         let terminal =
             output.json
             ? nil : EditingTerminal.start(prompt: "> ", line: { typed.put($0) }, atEnd: { typed.end() })
+        editing.withLock { $0 = terminal }
         if terminal == nil {
             LineReader.start(STDIN_FILENO, line: { typed.put($0) }, atEnd: { typed.end() })
         }
@@ -113,6 +125,7 @@ struct DeviceConsoleCommand: Command {
         typed.end()
         session.onEvent = nil
         await terminal?.stop()
+        editing.withLock { $0 = nil }
         if case .lost(let error) = ending { throw Failure(error) }
     }
 

@@ -12,6 +12,8 @@ struct DeviceVisit {
     /// Of the search.
     let timeout: Duration
     let context: CommandContext
+    /// Where the session's log goes with `--verbose`, if not to standard error.
+    var log: (@Sendable (String) -> Void)?
 
     /// - Parameter gate: What has to be open before `body` is called.
     func run(
@@ -25,7 +27,7 @@ struct DeviceVisit {
             throw Failure(error)
         }
         var configuration = configuration
-        configuration.logger = ConsoleLogger(console: context.console)
+        configuration.logger = ConsoleLogger(log: log ?? { [console = context.console] in console.detail($0) })
         let session: DeviceSession
         do throws(DeviceSessionError) {
             session = try DeviceSession(profile: profile, radio: radio, configuration: configuration)
@@ -101,13 +103,10 @@ struct DeviceVisit {
     }
 }
 
-/// A session's log on standard error, with `--verbose`.
 private struct ConsoleLogger: SessionLogger {
-    let console: Console
+    let log: @Sendable (String) -> Void
 
-    func log(_ entry: SessionLogEntry) {
-        console.detail(PlainText.printable(entry.message, limit: Limits.printedMessage))
-    }
+    func log(_ entry: SessionLogEntry) { log(PlainText.printable(entry.message, limit: Limits.printedMessage)) }
 }
 
 extension Failure {
