@@ -14,6 +14,7 @@ var products: [Product] = [
     .library(name: "NearbyDiscoveryKit", targets: ["NearbyDiscoveryKit"]),
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
+    .library(name: "DeviceSession", targets: ["DeviceSession"]),
 ]
 
 var targets: [Target] = [
@@ -22,6 +23,7 @@ var targets: [Target] = [
         name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
     .target(name: "NearbyProtocol", dependencies: ["CSodium"], swiftSettings: strict),
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .target(name: "DeviceSession", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",
         dependencies: [
@@ -53,6 +55,9 @@ var targets: [Target] = [
         swiftSettings: strict
     ),
     .testTarget(
+        name: "DeviceSessionTests", dependencies: ["DeviceSession", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict),
+    .testTarget(
         name: "NearbyDiscoveryKitTests",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE",
@@ -79,11 +84,12 @@ targets += [
         dependencies: ["DBus", "SimulatedRadio", "BluetoothLE"],
         swiftSettings: strict
     ),
+    .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
     .executableTarget(
         name: "nearby",
         dependencies: [
-            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
-            "CQRencode",
+            "NearbyDiscoveryKit", "NearbyProtocol", "DeviceSession", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus", "CQRencode", "CEdit",
         ],
         swiftSettings: strict
     ),
@@ -94,12 +100,12 @@ targets += [
         dependencies: ["BlueZSimulator", "SimulatedRadio", "DBus", "BluetoothLE"],
         swiftSettings: strict
     ),
-    .testTarget(name: "nearbyTests", dependencies: ["nearby"], swiftSettings: strict),
+    .testTarget(name: "nearbyTests", dependencies: ["nearby", "DeviceSession"], swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
-            "BluetoothLE", "DBus",
+            "NearbyDiscoveryKit", "DeviceSession", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator",
+            "SimulatedRadio", "BluetoothLE", "DBus",
         ],
         swiftSettings: strict
     ),

@@ -26,5 +26,6 @@ need_build_packages() {
     need_packages "building (libdbus)" libdbus-1-dev
     need_packages "building (libsodium, for sealed payloads)" libsodium-dev
     need_packages "building (libqrencode, for the command line's QR codes)" libqrencode-dev
+    need_packages "building (libedit, for the command line's console)" libedit-dev
     command -v pkg-config >/dev/null || need_packages "building (where the libraries are)" pkg-config
 }
