@@ -34,6 +34,9 @@ struct Adapter1: Sendable, Hashable {
     /// also where nothing tells the version.
     var filtersByService: Bool { bluezVersion.map { $0 != BlueZVersion(major: 5, minor: 87) } ?? false }
 
+    /// Whether a characteristic has the property `MTU`; assumed where nothing tells the version.
+    var tellsMTU: Bool { bluezVersion.map { $0 >= BlueZVersion(major: 5, minor: 62) } ?? true }
+
     /// Whether bluetoothd survives that the kernel refuses an advertisement which it gives again. From 5.56 to 5.74 it
     /// then answers a call that nobody made, and libdbus ends it (BlueZ commit 6b5447583, in 5.75).
     var survivesRefusedRefresh: Bool {

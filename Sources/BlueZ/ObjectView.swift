@@ -156,6 +156,10 @@ struct ObjectView: Sendable {
         (attributes[device] ?? []).lazy.compactMap { characteristics[$0]?.mtu }.max()
     }
 
+    func anyCharacteristic(of device: ObjectPath) -> ObjectPath? {
+        attributes[device]?.first { characteristics[$0] != nil }
+    }
+
     /// `/org/bluez/hci0/dev_X/serviceN/charM`: two levels up.
     static func device(of characteristic: ObjectPath) -> ObjectPath? { characteristic.parent?.parent }
 

@@ -5,9 +5,18 @@ internal import DBus
 
 // The peer's GATT services (rules 21, 22).
 extension RadioCore {
-    func attMTU(_ id: UInt64) -> Int? {
+    func attMTU(_ id: UInt64) async -> Int? {
         guard let link = links[id], link.phase == .up else { return nil }
-        return view.attMTU(of: link.path)
+        let told = view.attMTU(of: link.path)
+        if let told, told > GattCharacteristic1.defaultMTU { return told }
+        // A device whose services bluetoothd remembers has its objects before the MTU is agreed on, and no signal tells
+        // of the change (5.66, docs/bluez.md). The smallest is worth a question.
+        guard link.path.parent.flatMap({ view.adapters[$0] })?.tellsMTU ?? true,
+            let path = view.anyCharacteristic(of: link.path),
+            case .success(let body) = await request(GattCharacteristic1.mtu(path)),
+            let mtu = body.first?.asUInt16
+        else { return told }
+        return Int(mtu)
     }
 
     func discoverServices(_ id: UInt64, awaiting awaited: BluetoothUUID?) async throws(BluetoothError)

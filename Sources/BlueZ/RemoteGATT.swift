@@ -21,6 +21,9 @@ struct GattCharacteristic1: Sendable, Hashable {
     /// The link's ATT MTU (BlueZ 5.62 and later).
     var mtu: Int?
 
+    /// A link's before an exchange (Core Specification, Vol 3, Part G, 5.2.1).
+    static let defaultMTU = 23
+
     mutating func apply(_ changed: [String: DBusValue]) {
         if let uuid = changed["UUID"]?.asString { self.uuid = BluetoothUUID(uuid) }
         if let flags = changed["Flags"]?.asStrings { properties = CharacteristicProperties(flags: flags) }
@@ -50,6 +53,12 @@ extension CharacteristicProperties {
 extension GattCharacteristic1 {
     static func read(_ path: ObjectPath) -> DBusCall {
         call(path, "ReadValue", [.variantDictionary([:])], returning: "ay", timeout: Limits.attribute)
+    }
+
+    static func mtu(_ path: ObjectPath) -> DBusCall {
+        DBusCall(
+            BlueZName.service, path, BlueZName.properties, "Get",
+            [.string(BlueZName.gattCharacteristic), .string("MTU")], returning: "v", timeout: Limits.attribute)
     }
 
     static func write(_ path: ObjectPath, _ value: [UInt8], _ type: WriteType) -> DBusCall {

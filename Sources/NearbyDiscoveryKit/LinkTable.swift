@@ -109,7 +109,9 @@ struct LinkTable {
         let deliver = deliver
         operate(attempt, .subscribing) { connection throws(BluetoothError) in
             let subscription = try await connection.subscribe(to: characteristic)
-            await deliver(attempt, .subscribed(mtu: await connection.attMTU))
+            // The basic profile has one write, whatever the MTU.
+            let mtu = uuid == ServiceUUIDs.channel ? await connection.attMTU : nil
+            await deliver(attempt, .subscribed(mtu: mtu))
             for await value in subscription.values { await deliver(attempt, .notified(value, instance: instance)) }
             return nil
         }

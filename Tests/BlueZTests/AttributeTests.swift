@@ -47,6 +47,15 @@ extension OnABus {
             #expect(await link.attMTU == 185)
         }
 
+        /// A cached device's objects are older than the MTU, and nothing signals the change.
+        @Test func theSmallestMTUIsAskedForAgain() async throws {
+            let bench = try await Bench()
+            try await bench.fake.set(bench.path, "org.bluez.GattCharacteristic1", ["MTU": .uint16(23)])
+            #expect(await bench.link.attMTU == 23)
+            bench.fake.state.object(bench.path)?.set("org.bluez.GattCharacteristic1", ["MTU": .uint16(517)], [])
+            #expect(await bench.link.attMTU == 517)
+        }
+
         @Test func whatDoesNotAppearIsNotThere() async throws {
             let bench = try await Bench()
             let services = try await bench.link.discoverServices(awaiting: 0x2A00)
