@@ -20,8 +20,11 @@ var targets: [Target] = [
     .target(name: "BluetoothLE", swiftSettings: strict),
     .systemLibrary(
         name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
-    .target(name: "NearbyProtocol", dependencies: ["CSodium"], swiftSettings: strict),
+    .target(name: "JSON", swiftSettings: strict),
+    .target(name: "NearbyProtocol", dependencies: ["JSON", "CSodium"], swiftSettings: strict),
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .target(name: "BridgeRadio", dependencies: ["BluetoothLE", "JSON"], swiftSettings: strict),
+    .target(name: "EmulatorBridge", dependencies: ["BridgeRadio", "BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",
         dependencies: [
