@@ -49,6 +49,7 @@ package final class LineSocket: PolledSocket {
         /// What of the first line has been sent.
         var sent = 0
         var unsent = 0
+        var wasOverrun = false
     }
 
     private let descriptor: Int32
@@ -98,6 +99,9 @@ package final class LineSocket: PolledSocket {
     /// Bytes that wait for the peer to read.
     package var unsentBytes: Int { state.withLock { $0.unsent } }
 
+    /// Whether the peer was cut off because it let too much wait.
+    package var wasOverrun: Bool { state.withLock { $0.wasOverrun } }
+
     /// Queues a line, with its end.
     ///
     /// A peer that lets more wait than the policy allows is told the farewell, and cut off.
@@ -110,6 +114,7 @@ package final class LineSocket: PolledSocket {
             guard state.phase == .open, !line.isEmpty else { return (false, false) }
             if isDispensable, state.unsent > policy.crowdedBytes { return (false, false) }
             guard state.unsent + line.count <= policy.unsentBytes else {
+                state.wasOverrun = true
                 close(&state, last: policy.farewell, dropping: true)
                 return (false, true)
             }
@@ -201,13 +206,7 @@ package final class LineSocket: PolledSocket {
     }
 
     package func retire() {
-        #if canImport(Darwin)
-        _ = Darwin.close(descriptor)
-        #elseif canImport(Musl)
-        _ = Musl.close(descriptor)
-        #else
-        _ = Glibc.close(descriptor)
-        #endif
+        SocketSystem.close(descriptor)
     }
 
     private func flush(_ state: inout State) {

@@ -35,7 +35,7 @@ enum SocketConnector {
             SocketSystem.prepare(descriptor)
             if let error = open(descriptor, address, length) {
                 words = error.description
-                close(descriptor)
+                SocketSystem.close(descriptor)
                 return nil
             }
             return descriptor

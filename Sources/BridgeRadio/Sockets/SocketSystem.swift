@@ -47,6 +47,17 @@ package enum SocketSystem {
         #endif
     }
 
+    /// Under a name of its own: many a type here has a `close` of its own.
+    package static func close(_ descriptor: Int32) {
+        #if canImport(Darwin)
+        _ = Darwin.close(descriptor)
+        #elseif canImport(Musl)
+        _ = Musl.close(descriptor)
+        #else
+        _ = Glibc.close(descriptor)
+        #endif
+    }
+
     static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
         var one: Int32 = 1
         setsockopt(descriptor, level, option, &one, socklen_t(MemoryLayout<Int32>.size))

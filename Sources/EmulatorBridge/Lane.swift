@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import BridgeRadio
+
+/// Commands that have to be done one after another: those of one link, of one advertisement, of the scan.
+final class Lane: Sendable {
+    typealias Body = @Sendable () async -> Void
+
+    private let bodies: AsyncStream<Body>.Continuation
+    private let worker: Task<Void, Never>
+
+    init(limit: Int = Limits.queuedCommands) {
+        let (stream, continuation) = AsyncStream.makeStream(of: Body.self, bufferingPolicy: .bufferingOldest(limit))
+        bodies = continuation
+        worker = Task {
+            for await body in stream { await body() }
+        }
+    }
+
+    deinit { bodies.finish() }
+
+    /// - Returns: false where too many wait, or the lane is closed.
+    func enqueue(_ body: @escaping Body) -> Bool {
+        if case .enqueued = bodies.yield(body) { true } else { false }
+    }
+
+    /// What is in the lane is still done, and nothing more.
+    func close() { bodies.finish() }
+
+    /// Waits until the lane is closed and empty.
+    func end() async { await worker.value }
+}
+
+/// One command under way, or in line.
+final class Operation: Sendable {
+    private struct State {
+        var isCancelled = false
+        var task: Task<Void, Never>?
+    }
+
+    private let state = Locked(State())
+
+    /// Runs the body in a task that `cancel` cancels, also where that came first.
+    func run(_ body: @escaping @Sendable () async -> Void) async {
+        let task = Task { await body() }
+        let isCancelled = state.withLock { state in
+            state.task = task
+            return state.isCancelled
+        }
+        if isCancelled { task.cancel() }
+        await task.value
+        state.withLock { $0.task = nil }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            return state.task
+        }?.cancel()
+    }
+}
