@@ -84,6 +84,7 @@ targets += [
         name: "nearby",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
+            "EmulatorBridge", "BridgeRadio",
         ],
         swiftSettings: strict
     ),

@@ -27,6 +27,7 @@ enum Program {
 
     static let commands: [any Command.Type] = [
         HostCommand.self, JoinCommand.self, ScanCommand.self, SimulateCommand.self, DemoCommand.self,
+        BridgeCommand.self,
     ]
 
     static func run(_ words: Result<[String], Failure>) -> ExitCode {

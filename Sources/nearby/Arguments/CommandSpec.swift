@@ -10,7 +10,7 @@ struct OptionSpec: Sendable, Equatable {
     var isRepeatable: Bool
     var help: String
     /// Whether no message may show its value.
-    var isSecret: Bool { name == "passcode" }
+    var isSecret: Bool { name == "passcode" || name == "token" }
 
     static func flag(_ name: String, _ short: Character? = nil, _ help: String) -> OptionSpec {
         OptionSpec(name: name, short: short, placeholder: nil, isRepeatable: true, help: help)

@@ -27,8 +27,8 @@ struct OptionValues: Sendable {
     }
 
     /// The two cannot be meant together.
-    func refuse(_ first: String, with second: String) throws(Failure) {
-        if flag(first), flag(second) { throw .usage("--\(first) and --\(second) exclude each other") }
+    func refuse(_ first: String, with second: String, where message: String? = nil) throws(Failure) {
+        if flag(first), flag(second) { throw .usage(message ?? "--\(first) and --\(second) exclude each other") }
     }
 }
 
