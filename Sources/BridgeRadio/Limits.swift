@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// Every bound of the bridge protocol, and of its client.
-package enum Limits {
+package enum BridgeLimits {
     // MARK: Messages
 
     /// The longest line, its end not counted, in bytes. A GATT database of 64 characteristics is about 16 KiB.
@@ -50,8 +50,14 @@ package enum Limits {
     package static let answer: Duration = .seconds(45)
     /// How long a bridge may take longer than it was asked to, for a connect.
     package static let connectGrace: Duration = .seconds(5)
+    /// How long the connection outlives its last use. BlueZ remembers a device that is not heard as long.
+    package static let idle: Duration = .seconds(30)
     /// Pauses between attempts to reach the bridge.
     package static let reconnect: (first: Duration, last: Duration) = (.milliseconds(100), .seconds(5))
+    /// How long a bridge may take to call a command off.
+    package static let cancellation: Duration = .seconds(3)
+    /// How long a bridge may take to take a link down. BlueZ needs about 2 s.
+    package static let takeDown: Duration = .seconds(10)
     /// Commands that wait for their answer.
     package static let pendingCalls = 1_024
     /// Scan events kept for a slow reader (contract).
@@ -62,6 +68,8 @@ package enum Limits {
     package static let subscriptionValues = 1_024
     /// Peripheral events kept for a slow reader (contract).
     package static let peripheralEvents = 256
+    /// Requests of centrals that wait for the app. A radio gives up on one after 5 s.
+    package static let openRequests = 1_024
     /// The longest connect timeout that is passed on.
     package static let connectTimeout: Duration = .seconds(600)
 }

@@ -105,7 +105,7 @@ actor ClientSession {
 
     /// A client that does not read is told so and cut off; what may be left out is, before that.
     func send(_ event: BridgeEvent, id: String? = nil, isDispensable: Bool = false) {
-        socket.send(BridgeMessage(event, id: id).line(), isDispensable: isDispensable)
+        socket.send(BridgeMessage(event, id: id).line(isExtended: isExtended), isDispensable: isDispensable)
     }
 
     /// What only a client of the extension understands.
@@ -115,7 +115,7 @@ actor ClientSession {
 
     /// The answer to a command that the protocol has none for.
     func acknowledge(_ id: String?, attMTU: Int? = nil) {
-        if let id { tell(.done(attMTU: attMTU), id: id) }
+        if let id { tell(.done(attMTU: attMTU, isBroadcast: nil), id: id) }
     }
 
     func fail(_ request: BridgeRequest, _ error: BluetoothError) {
@@ -155,10 +155,10 @@ actor ClientSession {
         isGreeted = true
         send(
             .bridgeReady(
-                version: BridgeRadio.Limits.protocolVersion,
+                version: BridgeLimits.protocolVersion,
                 platform: configuration.platform,
                 status: status,
-                extensionVersion: BridgeRadio.Limits.extensionVersion,
+                extensionVersion: BridgeLimits.extensionVersion,
                 wantsToken: !isAdmitted
             )
         )
@@ -213,7 +213,7 @@ actor ClientSession {
     private func handle(_ input: LineSocket.Input) async {
         guard case .line(let line) = input else {
             return hangUp(
-                BluetoothError(.limitExceeded, "a line is longer than \(BridgeRadio.Limits.lineBytes) bytes"))
+                BluetoothError(.limitExceeded, "a line is longer than \(BridgeLimits.lineBytes) bytes"))
         }
         let request: BridgeRequest
         do throws(BridgeMessageError) {
@@ -245,7 +245,9 @@ actor ClientSession {
         }
         isAdmitted = true
         isExtended = true
-        acknowledge(request.id)
+        // In full: the greeting had the state only.
+        send(.bluetoothStateChanged(status))
+        send(.done(attMTU: nil, isBroadcast: radio.notificationScope == .allSubscribers), id: request.id)
     }
 
     private func refuseUnlessAdmitted() {
@@ -341,25 +343,6 @@ actor ClientSession {
         for session in served.values { release(session) }
         links = [:]
         served = [:]
-    }
-}
-
-extension FailureContext {
-    init(_ command: BridgeCommand) {
-        self.init(command: command.name)
-        switch command {
-        case .readCharacteristic(let attribute), .writeCharacteristic(let attribute, _, _),
-            .setNotify(let attribute, _):
-            connection = attribute.connection
-            characteristic = attribute.characteristic
-        case .discoverServices(let connection, _, _), .disconnect(let connection):
-            self.connection = connection
-        case .sendNotification(let connection, let attribute, _, _):
-            self.connection = connection
-            characteristic = attribute.characteristic
-        default:
-            break
-        }
     }
 }
 

@@ -25,7 +25,7 @@ extension JSONObject {
     init(line: [UInt8]) throws(BridgeMessageError) {
         let value: JSONValue
         do throws(JSONError) {
-            value = try JSONReader.read(line, maxDepth: Limits.jsonDepth)
+            value = try JSONReader.read(line, maxDepth: BridgeLimits.jsonDepth)
         } catch {
             throw BridgeMessageError(code: .notJSON, message: "the line is no JSON: \(error)")
         }
@@ -49,7 +49,7 @@ extension BridgeCommand {
         case "connect":
             self = .connect(
                 address: try fields.text("address"),
-                timeout: try fields.duration("timeout", Limits.connectTimeout)
+                timeout: try fields.duration("timeout", BridgeLimits.connectTimeout)
             )
         case "discoverServices":
             self = .discoverServices(
@@ -83,7 +83,7 @@ extension BridgeCommand {
         case "hello":
             self = .hello(
                 version: try fields.integer("extension", 1...Int(Int32.max)),
-                token: try fields.optionalText("token", Limits.textBytes)
+                token: try fields.optionalText("token", BridgeLimits.textBytes)
             )
         case "respond":
             self = .respond(
@@ -109,8 +109,8 @@ extension RemoteAttribute {
 
 extension LocalAttribute {
     init(_ fields: MessageFields) throws(BridgeMessageError) {
-        let service = try fields.optionalInteger("serviceIndex", 0...Limits.services - 1)
-        let characteristic = try fields.optionalInteger("characteristicIndex", 0...Limits.characteristics - 1)
+        let service = try fields.optionalInteger("serviceIndex", 0...BridgeLimits.services - 1)
+        let characteristic = try fields.optionalInteger("characteristicIndex", 0...BridgeLimits.characteristics - 1)
         var place: LocalCharacteristicID?
         if let service, let characteristic {
             place = LocalCharacteristicID(service: service, characteristic: characteristic)
@@ -167,7 +167,7 @@ extension Offer {
     private static func groupedServices(_ fields: MessageFields) throws(BridgeMessageError) -> [LocalService] {
         var order: [BluetoothUUID] = []
         var characteristics: [BluetoothUUID: [LocalCharacteristic]] = [:]
-        for item in try fields.objects("characteristics", Limits.characteristics) {
+        for item in try fields.objects("characteristics", BridgeLimits.characteristics) {
             let service = try item.uuid("serviceUuid")
             let characteristic = try item.uuid("characteristicUuid")
             let permissions = try item.texts("permissions")
@@ -180,18 +180,18 @@ extension Offer {
             if characteristics[service] == nil { order.append(service) }
             characteristics[service, default: []].append(LocalCharacteristic(characteristic, properties))
         }
-        guard order.count <= Limits.services else {
-            throw BridgeMessageError(code: .badField, message: "“characteristics” names more than \(Limits.services)")
+        guard order.count <= BridgeLimits.services else {
+            throw BridgeMessageError(code: .badField, message: "“characteristics” names more than \(BridgeLimits.services)")
         }
         return order.map { LocalService($0, characteristics: characteristics[$0] ?? []) }
     }
 
     private static func detailedServices(_ fields: MessageFields) throws(BridgeMessageError) -> [LocalService] {
-        try fields.objects("services", Limits.services).map { service throws(BridgeMessageError) in
+        try fields.objects("services", BridgeLimits.services).map { service throws(BridgeMessageError) in
             LocalService(
                 try service.uuid("uuid"),
                 isPrimary: try service.flag("isPrimary", default: true),
-                characteristics: try service.objects("characteristics", Limits.characteristics)
+                characteristics: try service.objects("characteristics", BridgeLimits.characteristics)
                     .map { item throws(BridgeMessageError) in
                         LocalCharacteristic(try item.uuid("uuid"), try item.properties())
                     }

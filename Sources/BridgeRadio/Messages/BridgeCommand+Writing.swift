@@ -55,7 +55,7 @@ extension BridgeCommand {
             object.put("requestId", request)
             switch response {
             case .accept: break
-            case .value(let value): object.put("value", bytes: Array(value.prefix(Limits.valueBytes)))
+            case .value(let value): object.put("value", bytes: Array(value.prefix(BridgeLimits.valueBytes)))
             case .refuse(let error): object.put("attError", Int(error.rawValue))
             }
         case .cancel(let target):

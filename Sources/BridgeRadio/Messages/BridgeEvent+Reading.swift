@@ -56,7 +56,7 @@ extension BridgeEvent {
         case "disconnected":
             self = .disconnected(
                 connection: try fields.text("connectionId"),
-                error: try fields.optionalText("error", Limits.errorBytes),
+                error: try fields.optionalText("error", BridgeLimits.errorBytes),
                 reason: try fields.optionalText("reason").flatMap { DisconnectReason.names[$0] },
                 session: try fields.optionalText("session") ?? ""
             )
@@ -88,7 +88,8 @@ extension BridgeEvent {
         case "characteristicReadReceived":
             return .characteristicReadReceived(try AttributeRequest(fields))
         case "done":
-            return .done(attMTU: try fields.attMTU())
+            let scope = try fields.optionalText("notificationScope")
+            return .done(attMTU: try fields.attMTU(), isBroadcast: scope.map { $0 == "allSubscribers" })
         case "advertisementLost":
             return .advertisementLost(address: try fields.text("address"))
         case "serving":
@@ -168,9 +169,9 @@ extension MessageFields {
     fileprivate func remoteServices() throws(BridgeMessageError) -> [RemoteService] {
         var count = 0
         var services: [RemoteService] = []
-        for (index, service) in try objects("services", Limits.services).enumerated() {
+        for (index, service) in try objects("services", BridgeLimits.services).enumerated() {
             var characteristics: [RemoteCharacteristic] = []
-            for item in try service.objects("characteristics", Limits.characteristics) {
+            for item in try service.objects("characteristics", BridgeLimits.characteristics) {
                 count += 1
                 characteristics.append(
                     RemoteCharacteristic(
@@ -190,7 +191,7 @@ extension MessageFields {
                 )
             )
         }
-        guard count <= Limits.characteristics else {
+        guard count <= BridgeLimits.characteristics else {
             throw BridgeMessageError(code: .badField, message: "there are too many characteristics")
         }
         return services

@@ -5,11 +5,13 @@ import JSON
 
 extension BridgeMessage {
     /// The message as one line, with its end.
-    package func line() -> [UInt8] {
+    ///
+    /// - Parameter isExtended: Whether the client has asked for the extension.
+    package func line(isExtended: Bool = true) -> [UInt8] {
         var object: JSONObject = ["event": .string(event.name)]
         object.put("id", id)
         event.put(into: &object)
-        return object.encoded() + [UInt8(ascii: "\n")]
+        return (isExtended ? object : PlainForm.reduce(object)).encoded() + [UInt8(ascii: "\n")]
     }
 }
 
@@ -74,8 +76,9 @@ extension BridgeEvent {
             object.put("command", context.command)
             object.put("connectionId", context.connection)
             object.put("characteristicUuid", context.characteristic?.description)
-        case .done(let attMTU):
+        case .done(let attMTU, let isBroadcast):
             object.put("attMtu", attMTU)
+            if let isBroadcast { object["notificationScope"] = isBroadcast ? "allSubscribers" : "central" }
         case .advertisementLost(let address):
             object.put("address", address)
         case .serving(let session, let advertising, let degraded):

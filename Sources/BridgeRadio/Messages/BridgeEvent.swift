@@ -70,8 +70,9 @@ package enum BridgeEvent: Sendable, Hashable {
     /// A command that failed, a line that was none, or why the bridge hangs up.
     case error(BluetoothError, FailureContext)
 
-    /// Extension: a command is done that the protocol has no answer for.
-    case done(attMTU: Int?)
+    /// Extension: a command is done that the protocol has no answer for. `isBroadcast` answers `hello`: whom a
+    /// notification reaches.
+    case done(attMTU: Int?, isBroadcast: Bool?)
     case advertisementLost(address: String)
     case serving(session: String, advertising: Bool, degraded: BluetoothError?)
     case interrupted(session: String, BluetoothError)
@@ -113,5 +114,24 @@ package struct BridgeMessage: Sendable, Hashable {
     package init(_ event: BridgeEvent, id: String? = nil) {
         self.event = event
         self.id = id
+    }
+}
+
+extension FailureContext {
+    package init(_ command: BridgeCommand) {
+        self.init(command: command.name)
+        switch command {
+        case .readCharacteristic(let attribute), .writeCharacteristic(let attribute, _, _),
+            .setNotify(let attribute, _):
+            connection = attribute.connection
+            characteristic = attribute.characteristic
+        case .discoverServices(let connection, _, _), .disconnect(let connection):
+            self.connection = connection
+        case .sendNotification(let connection, let attribute, _, _):
+            self.connection = connection
+            characteristic = attribute.characteristic
+        default:
+            break
+        }
     }
 }

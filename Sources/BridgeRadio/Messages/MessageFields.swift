@@ -34,14 +34,14 @@ struct MessageFields {
         BridgeMessageError(code: .badField, message: "“\(key)” \(what)")
     }
 
-    func optionalText(_ key: String, _ limit: Int = Limits.textBytes) throws(BridgeMessageError) -> String? {
+    func optionalText(_ key: String, _ limit: Int = BridgeLimits.textBytes) throws(BridgeMessageError) -> String? {
         guard let value = value(key) else { return nil }
         guard let text = value.string else { throw bad(key, "is no string") }
         guard text.utf8.count <= limit else { throw bad(key, "is longer than \(limit) bytes") }
         return text
     }
 
-    func text(_ key: String, _ limit: Int = Limits.textBytes) throws(BridgeMessageError) -> String {
+    func text(_ key: String, _ limit: Int = BridgeLimits.textBytes) throws(BridgeMessageError) -> String {
         guard let text = try optionalText(key, limit) else { throw bad(key, "is missing") }
         return text
     }
@@ -81,14 +81,14 @@ struct MessageFields {
 
     /// Absent reads as empty.
     func uuids(_ key: String) throws(BridgeMessageError) -> [BluetoothUUID] {
-        try list(key, Limits.uuids).map { value throws(BridgeMessageError) in
+        try list(key, BridgeLimits.uuids).map { value throws(BridgeMessageError) in
             guard let uuid = value.string.flatMap(BluetoothUUID.init) else { throw bad(key, "holds what is no UUID") }
             return uuid
         }
     }
 
     func texts(_ key: String) throws(BridgeMessageError) -> [String] {
-        try list(key, Limits.listItems).map { value throws(BridgeMessageError) in
+        try list(key, BridgeLimits.listItems).map { value throws(BridgeMessageError) in
             guard let text = value.string else { throw bad(key, "holds what is no string") }
             return text
         }
@@ -109,14 +109,14 @@ struct MessageFields {
     }
 
     /// Absent reads as nil; an attribute's value has at most 512 bytes.
-    func optionalBytes(_ key: String, _ limit: Int = Limits.valueBytes) throws(BridgeMessageError) -> [UInt8]? {
+    func optionalBytes(_ key: String, _ limit: Int = BridgeLimits.valueBytes) throws(BridgeMessageError) -> [UInt8]? {
         guard let value = value(key) else { return nil }
         guard let text = value.string, let bytes = Base64.decode(text) else { throw bad(key, "is no base64") }
         guard bytes.count <= limit else { throw bad(key, "holds more than \(limit) bytes") }
         return bytes
     }
 
-    func bytes(_ key: String, _ limit: Int = Limits.valueBytes) throws(BridgeMessageError) -> [UInt8] {
+    func bytes(_ key: String, _ limit: Int = BridgeLimits.valueBytes) throws(BridgeMessageError) -> [UInt8] {
         guard let bytes = try optionalBytes(key, limit) else { throw bad(key, "is missing") }
         return bytes
     }
@@ -128,12 +128,12 @@ struct MessageFields {
     ) throws(BridgeMessageError) -> [Key: [UInt8]] {
         guard let value = value(key) else { return [:] }
         guard let object = value.object else { throw bad(key, "is no object") }
-        guard object.count <= Limits.uuids else { throw bad(key, "holds more than \(Limits.uuids)") }
+        guard object.count <= BridgeLimits.uuids else { throw bad(key, "holds more than \(BridgeLimits.uuids)") }
         var result: [Key: [UInt8]] = [:]
         for (name, value) in object {
             guard let name = read(name) else { throw bad(key, "has a key that it cannot have") }
-            guard let bytes = value.string.flatMap(Base64.decode), bytes.count <= Limits.valueBytes else {
-                throw bad(key, "holds what is no base64 of at most \(Limits.valueBytes) bytes")
+            guard let bytes = value.string.flatMap(Base64.decode), bytes.count <= BridgeLimits.valueBytes else {
+                throw bad(key, "holds what is no base64 of at most \(BridgeLimits.valueBytes) bytes")
             }
             result[name] = bytes
         }

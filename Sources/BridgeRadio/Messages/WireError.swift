@@ -25,15 +25,15 @@ extension BluetoothError {
 
     /// - Parameter fallback: What it is where the bridge gives no code, as a Mac's does not.
     init?(_ fields: MessageFields, as key: String = "error", fallback: Code) throws(BridgeMessageError) {
-        guard let message = try fields.optionalText(key, Limits.errorBytes) else { return nil }
+        guard let message = try fields.optionalText(key, BridgeLimits.errorBytes) else { return nil }
         let code = try fields.optionalText("code").flatMap { Self.codes[$0] } ?? fallback
         self.init(
             code,
             message,
-            advice: try fields.optionalText("advice", Limits.errorBytes),
-            subject: try fields.optionalText("subject", Limits.errorBytes),
+            advice: try fields.optionalText("advice", BridgeLimits.errorBytes),
+            subject: try fields.optionalText("subject", BridgeLimits.errorBytes),
             att: try fields.optionalInteger("attError", 0...255).map { ATTError(rawValue: UInt8($0)) },
-            cause: try fields.optionalText("cause", Limits.errorBytes)
+            cause: try fields.optionalText("cause", BridgeLimits.errorBytes)
         )
     }
 

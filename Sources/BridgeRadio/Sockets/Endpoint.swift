@@ -16,7 +16,7 @@ public struct BridgeEndpoint: Sendable, Hashable, CustomStringConvertible {
     public let port: Int
 
     /// The port of the protocol's file. The first article about BLEForEmulator has 7788.
-    public static let defaultPort = Limits.port
+    public static let defaultPort = BridgeLimits.port
     public static let loopback = BridgeEndpoint(host: "127.0.0.1", port: defaultPort)
 
     public init(host: String, port: Int = defaultPort) {
@@ -26,7 +26,7 @@ public struct BridgeEndpoint: Sendable, Hashable, CustomStringConvertible {
 
     /// Reads `HOST:PORT`, `HOST` (for the default port) and `[ADDRESS]:PORT`; `nil` for anything else.
     public init?(_ text: String) {
-        guard (1...Limits.textBytes).contains(text.utf8.count) else { return nil }
+        guard (1...BridgeLimits.textBytes).contains(text.utf8.count) else { return nil }
         var rest = Substring(text)
         var port = Self.defaultPort
         if rest.hasPrefix("[") {

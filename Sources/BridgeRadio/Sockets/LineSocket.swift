@@ -17,10 +17,10 @@ package final class LineSocket: PolledSocket {
     }
 
     package struct Policy: Sendable {
-        package var lineBytes = Limits.lineBytes
-        package var unreadLines = Limits.unreadLines
-        package var unsentBytes = Limits.unsentBytes
-        package var crowdedBytes = Limits.crowdedBytes
+        package var lineBytes = BridgeLimits.lineBytes
+        package var unreadLines = BridgeLimits.unreadLines
+        package var unsentBytes = BridgeLimits.unsentBytes
+        package var crowdedBytes = BridgeLimits.crowdedBytes
         /// `nil`: as fast as they come.
         package var rate: LineRate?
         /// What a peer is told last who does not read what it is sent.
@@ -147,7 +147,7 @@ package final class LineSocket: PolledSocket {
             state.output.append(last)
             state.unsent += last.count
         }
-        state.phase = .closing(until: .now.advanced(by: Limits.linger), isShut: false)
+        state.phase = .closing(until: .now.advanced(by: BridgeLimits.linger), isShut: false)
     }
 
     private func endInput(_ state: inout State, dropping: Bool) -> CheckedContinuation<Input?, Never>? {

@@ -58,7 +58,7 @@ enum SocketConnector {
         if result == 0 { return nil }
         guard errno == EINPROGRESS else { return .last }
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        let milliseconds = Int32(Limits.tcpConnect / .milliseconds(1))
+        let milliseconds = Int32(BridgeLimits.tcpConnect / .milliseconds(1))
         guard poll(&entry, 1, milliseconds) > 0 else { return SocketSystem.Failure(ETIMEDOUT) }
         var error: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
