@@ -62,6 +62,18 @@ var targets: [Target] = [
         ],
         swiftSettings: strict
     ),
+    .testTarget(
+        name: "BridgeRadioTests",
+        dependencies: [
+            "BridgeRadio", "EmulatorBridge", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE", "JSON",
+        ],
+        swiftSettings: strict
+    ),
+    .testTarget(
+        name: "EmulatorBridgeTests",
+        dependencies: ["EmulatorBridge", "BridgeRadio", "SimulatedRadio", "BluetoothLE", "JSON"],
+        swiftSettings: strict
+    ),
 ]
 
 #if os(Linux)
