@@ -17,11 +17,7 @@ final class PendingCall: Sendable {
     func finish(_ result: Result<BridgeEvent, BluetoothError>) { self.result.set(result) }
 
     /// Whoever waits cannot be cancelled: `finish` is called in any case.
-    func value() async -> Result<BridgeEvent, BluetoothError> {
-        await Task { [result] in
-            await result.value(orWhenCancelled: .failure(.cancelled))
-        }.value
-    }
+    func value() async -> Result<BridgeEvent, BluetoothError> { await result.value() }
 
     /// Whether an event without an id answers this command, as from bridges that echo none.
     func isAnswered(by event: BridgeEvent) -> Bool {
@@ -56,14 +52,17 @@ extension BridgeCommand {
 extension BridgeCore {
     /// Sends a command and waits for its answer.
     ///
+    /// - Parameter isCancellable: Whether cancelling the task calls the command off. What a host says last is said in a
+    ///   task that has been cancelled.
     /// - Returns: `nil` where the bridge has no answer for such a command.
     @discardableResult
     func call(
         _ command: BridgeCommand,
-        within limit: Duration = BridgeLimits.answer
+        within limit: Duration = BridgeLimits.answer,
+        isCancellable: Bool = true
     ) async throws(BluetoothError) -> BridgeEvent? {
         let wire = try await wire()
-        if Task.isCancelled { throw .cancelled }
+        if isCancellable, Task.isCancelled { throw .cancelled }
         let id = String(newNumber())
         guard wire.isExtended || command.isAnsweredInPlain else {
             try send(BridgeRequest(command, id: id), on: wire)
@@ -83,6 +82,7 @@ extension BridgeCore {
             pending[id] = nil
         }
         try send(BridgeRequest(command, id: id), on: wire)
+        guard isCancellable else { return try await call.value().get() }
         let result = await withTaskCancellationHandler {
             await call.value()
         } onCancel: {

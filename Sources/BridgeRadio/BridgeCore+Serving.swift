@@ -78,13 +78,16 @@ extension BridgeCore {
         }
         if central != nil || wire.isExtended {
             try await call(
-                .sendNotification(connection: central, attribute, value: value, session: session.key))
+                .sendNotification(connection: central, attribute, value: value, session: session.key),
+                isCancellable: false)
             return
         }
         let centrals = session.centrals
         guard !centrals.isEmpty else { throw BluetoothError(.notConnected, "nobody is connected") }
         for central in centrals {
-            try await call(.sendNotification(connection: central, attribute, value: value, session: session.key))
+            try await call(
+                .sendNotification(connection: central, attribute, value: value, session: session.key),
+                isCancellable: false)
         }
     }
 

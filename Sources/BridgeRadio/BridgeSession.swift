@@ -60,7 +60,7 @@ final class BridgeSession: PeripheralSession {
     var centrals: [String] { state.withLock { $0.centrals.sorted() } }
 
     func disconnect(_ central: PeerIdentifier) async {
-        _ = try? await core.call(.disconnect(connection: central.rawValue))
+        _ = try? await core.call(.disconnect(connection: central.rawValue), isCancellable: false)
     }
 
     func stop() async {

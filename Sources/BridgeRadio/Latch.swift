@@ -24,6 +24,19 @@ final class Latch<Value: Sendable>: Sendable {
         for waiter in waiters { waiter.resume(returning: value) }
     }
 
+    /// Also where the task is cancelled.
+    func value() async -> Value {
+        await withCheckedContinuation { continuation in
+            let value = state.withLock { state -> Value? in
+                if let value = state.value { return value }
+                state.nextWaiter += 1
+                state.waiters[state.nextWaiter] = continuation
+                return nil
+            }
+            if let value { continuation.resume(returning: value) }
+        }
+    }
+
     func value(orWhenCancelled fallback: Value) async -> Value {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
