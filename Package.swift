@@ -14,6 +14,8 @@ var products: [Product] = [
     .library(name: "NearbyDiscoveryKit", targets: ["NearbyDiscoveryKit"]),
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
+    .library(name: "BridgeRadio", targets: ["BridgeRadio"]),
+    .library(name: "EmulatorBridge", targets: ["EmulatorBridge"]),
 ]
 
 var targets: [Target] = [
@@ -30,6 +32,7 @@ var targets: [Target] = [
         dependencies: [
             "NearbyProtocol",
             "BluetoothLE",
+            "BridgeRadio",
             .target(name: "BlueZ", condition: .when(platforms: [.linux])),
         ],
         swiftSettings: strict

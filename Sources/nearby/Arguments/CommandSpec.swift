@@ -66,5 +66,9 @@ extension OptionSpec {
         flag("verbose", "v", "tell each step"),
     ]
 
-    static let radio: [OptionSpec] = [adapter, bus, wait]
+    static let radioName = value(
+        "radio", nil, "NAME", "bluez, or bridge:HOST:PORT (default: bluez, without an adapter NEARBY_BRIDGE's bridge)"
+    )
+
+    static let radio: [OptionSpec] = [adapter, bus, radioName, token, tokenFile, wait]
 }

@@ -36,7 +36,8 @@ struct BridgeCommand: Command {
     let configuration: BridgeConfiguration
     let isSimulated: Bool
     let timeout: Duration?
-    private let radio: RadioOptions
+    private let bus: String?
+    private let adapter: String?
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)
@@ -45,8 +46,8 @@ struct BridgeCommand: Command {
             try values.refuse("radio", with: "adapter", where: "--radio simulated and --adapter exclude each other")
             try values.refuse("radio", with: "bus", where: "--radio simulated and --bus exclude each other")
         }
-        radio = RadioOptions(
-            bus: try values.value("bus", as: .busAddress), adapter: try values.value("adapter", as: .adapter))
+        bus = try values.value("bus", as: .busAddress)
+        adapter = try values.value("adapter", as: .adapter)
         timeout = try values.value("timeout", as: .time)
         configuration = BridgeConfiguration(
             endpoint: try values.value("listen", as: .endpoint) ?? .loopback,
@@ -91,7 +92,7 @@ struct BridgeCommand: Command {
             return .each { medium.addAdapter() }
         }
         do throws(NearbyError) {
-            return .shared(try radio.radio())
+            return .shared(try DefaultRadio.make(bus: bus, adapter: adapter))
         } catch {
             throw error.cause ?? BluetoothError(.adapterNotFound, error.message, advice: error.advice)
         }
