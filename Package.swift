@@ -74,7 +74,7 @@ var targets: [Target] = [
     ),
     .testTarget(
         name: "EmulatorBridgeTests",
-        dependencies: ["EmulatorBridge", "BridgeRadio", "SimulatedRadio", "BluetoothLE", "JSON"],
+        dependencies: ["EmulatorBridge", "BridgeRadio", "ContractSuite", "SimulatedRadio", "BluetoothLE", "JSON"],
         swiftSettings: strict
     ),
 ]

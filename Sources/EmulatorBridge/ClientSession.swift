@@ -222,19 +222,24 @@ actor ClientSession {
             return refuse(error)
         }
         hasSentLine = true
+        badLines = 0
         if case .hello(_, let token) = request.command { return hello(request, token) }
         guard isAdmitted else { return refuseUnlessAdmitted() }
         perform(request)
     }
 
     private func refuse(_ error: BridgeMessageError) {
-        badLines += 1
-        // A web page can make a browser send lines to a port of this machine. What begins like that is no client.
-        if error.code == .notJSON, !hasSentLine || badLines > Limits.badLines {
-            return hangUp(BluetoothError(.invalidArgument, error.message, advice: "See docs/bridge.md."))
-        }
-        guard badLines <= Limits.badLines else {
-            return hangUp(BluetoothError(.limitExceeded, "there were more than \(Limits.badLines) bad lines"))
+        if error.code == .notJSON {
+            badLines += 1
+            // A web page can make a browser send lines to a port of this machine. What begins like that is no client.
+            guard hasSentLine else {
+                return hangUp(BluetoothError(.invalidArgument, error.message, advice: "See docs/bridge.md."))
+            }
+            guard badLines <= Limits.badLines else {
+                return hangUp(BluetoothError(.limitExceeded, "more than \(Limits.badLines) lines were no JSON"))
+            }
+        } else {
+            hasSentLine = true
         }
         send(.error(BluetoothError(error), FailureContext(command: error.command)), id: error.id)
     }

@@ -8,7 +8,7 @@ enum Limits {
     static let clients = 32
     /// Lines a second from one client, and at once after a rest. Who sends more is read later.
     static let rate = LineRate(perSecond: 2_000, burst: 4_000)
-    /// Lines that are no commands, from one client; then it is cut off.
+    /// Lines that are no JSON objects, one after another; then the client is cut off.
     static let badLines = 32
     /// Commands of one kind and connection that wait for their turn.
     static let queuedCommands = 256

@@ -192,7 +192,11 @@ package final class LineSocket: PolledSocket {
             } else if reads, state.phase == .open {
                 receive(&state)
             }
-            if state.phase == .closed, let reader = endInput(&state, dropping: false) { return (reader, nil) }
+            if state.phase == .closed {
+                state.output = []
+                state.unsent = 0
+                if let reader = endInput(&state, dropping: false) { return (reader, nil) }
+            }
             guard let reader = state.reader else { return nil }
             if !state.unread.isEmpty {
                 state.reader = nil
