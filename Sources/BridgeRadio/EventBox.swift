@@ -50,7 +50,11 @@ final class EventBox: Sendable {
 
     func stream() -> AsyncStream<PeripheralEvent> {
         // A reader that gives up is no reason to stop serving: requests beyond the buffer are refused.
-        AsyncStream { await self.next() } onCancel: { self.finish() }
+        AsyncStream {
+            await self.next()
+        } onCancel: {
+            self.finish()
+        }
     }
 
     private func next() async -> PeripheralEvent? {

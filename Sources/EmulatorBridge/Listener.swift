@@ -31,7 +31,8 @@ final class Listener: PolledSocket {
     ) throws(BluetoothError) -> Listener {
         var reason = "no such address"
         var isRemote = false
-        let opened = endpoint.firstAddress(toListen: true) { address, length, family -> (descriptor: Int32, port: Int)? in
+        let opened = endpoint.firstAddress(toListen: true) {
+            address, length, family -> (descriptor: Int32, port: Int)? in
             guard mayBeRemote || isLoopback(address) else {
                 isRemote = true
                 return nil

@@ -147,11 +147,13 @@ import Testing
         #expect(request == BridgeRequest(.startScan(services: [], allowDuplicates: false), id: "a/b"))
     }
 
-    @Test(arguments: [
-        ("127.0.0.1:7877", "127.0.0.1:7877"), ("localhost", "localhost:7877"), ("[::1]:80", "[::1]:80"),
-        ("[::1]", "[::1]:7877"), ("h:0", "h:0"), ("", nil), (":1", nil), ("h:", nil), ("h:65536", nil), ("h:+1", nil),
-        ("::1", nil), ("[h]:1", nil), ("a b:1", nil), ("h:1:2", nil), ("[::1]x", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("127.0.0.1:7877", "127.0.0.1:7877"), ("localhost", "localhost:7877"), ("[::1]:80", "[::1]:80"),
+            ("[::1]", "[::1]:7877"), ("h:0", "h:0"), ("", nil), (":1", nil), ("h:", nil), ("h:65536", nil),
+            ("h:+1", nil),
+            ("::1", nil), ("[h]:1", nil), ("a b:1", nil), ("h:1:2", nil), ("[::1]x", nil),
+        ] as [(String, String?)])
     func `an endpoint is a host and a port`(text: String, description: String?) {
         #expect(BridgeEndpoint(text)?.description == description)
     }

@@ -181,7 +181,8 @@ extension Offer {
             characteristics[service, default: []].append(LocalCharacteristic(characteristic, properties))
         }
         guard order.count <= BridgeLimits.services else {
-            throw BridgeMessageError(code: .badField, message: "“characteristics” names more than \(BridgeLimits.services)")
+            throw BridgeMessageError(
+                code: .badField, message: "“characteristics” names more than \(BridgeLimits.services)")
         }
         return order.map { LocalService($0, characteristics: characteristics[$0] ?? []) }
     }

@@ -103,7 +103,9 @@ extension Offer {
                     item.put("properties", PropertyNames.texts(of: properties))
                     var permissions: [String] = []
                     if properties.contains(.read) { permissions.append("readable") }
-                    if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) { permissions.append("writeable") }
+                    if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) {
+                        permissions.append("writeable")
+                    }
                     item.put("permissions", permissions)
                     return .object(item)
                 }

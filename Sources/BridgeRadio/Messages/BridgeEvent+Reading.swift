@@ -101,7 +101,8 @@ extension BridgeEvent {
         case "interrupted":
             return .interrupted(
                 session: try fields.text("session"),
-                try BluetoothError(fields, as: "reason", fallback: .resetting) ?? BluetoothError(.resetting, "interrupted")
+                try BluetoothError(fields, as: "reason", fallback: .resetting)
+                    ?? BluetoothError(.resetting, "interrupted")
             )
         case "subscriptionChanged":
             return .subscriptionChanged(

@@ -67,7 +67,7 @@ extension OptionSpec {
     ]
 
     static let radioName = value(
-        "radio", nil, "NAME", "bluez, or bridge:HOST:PORT (default: bluez, without an adapter NEARBY_BRIDGE's bridge)"
+        "radio", nil, "NAME", "bluez or bridge:HOST:PORT (default: bluez, else NEARBY_BRIDGE)"
     )
 
     static let radio: [OptionSpec] = [adapter, bus, radioName, token, tokenFile, wait]

@@ -13,7 +13,8 @@ struct BridgeCommand: Command {
         synopsis: "[--listen HOST:PORT] [--radio bluez|simulated] [OPTIONS]",
         options: [
             .value("listen", nil, "HOST:PORT", "where to listen (default: \(BridgeEndpoint.loopback))"),
-            .value("radio", nil, "NAME", "bluez, or simulated: an adapter in one room for each client (default: bluez)"),
+            .value(
+                "radio", nil, "NAME", "bluez, or simulated: one adapter a client (default: bluez)"),
             .token, .tokenFile,
             .value("max-clients", nil, "N", "clients at the same time, 1 to 256 (default: 32)"),
             .value("timeout", "t", "TIME", "end after TIME, such as 10m (default: run until Ctrl-C)"),
@@ -27,7 +28,7 @@ struct BridgeCommand: Command {
         ],
         examples: [
             "nearby bridge",
-            "nearby bridge --adapter hci1 --listen 0.0.0.0:7877 --token-file bridge.token",
+            "nearby bridge --adapter hci1 --max-clients 4",
             "nearby bridge --radio simulated",
         ]
     )
