@@ -16,6 +16,10 @@ usage: scripts/lab.sh [options]
   --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
   --soak N        only the soak, of N handoffs (default in the whole suite: 30)
   --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
+                  (with --filter clients or hosts only these)
+  --speed N       the extended profile beside the basic one, and 64 KiB beside raw notifications, N of each
+                  (with --filter profiles or throughput only these)
+  --retries N     run a case that failed up to N times more, and count it as passed if it then passes
   --repeat N      run the chosen cases N times in the one boot
   --trace         keep the HCI trace of every case, not only of those that failed
   --list          name the cases and stop
@@ -30,6 +34,7 @@ TEXT
 
 HERE=$(cd "$(dirname "$0")/.." && pwd)
 LAB=$HERE/Tests/Lab
+PORT=$HERE/Tests/Python
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=scripts/lib/packages.sh
 . "$HERE/scripts/lib/packages.sh"
@@ -50,13 +55,13 @@ while [ $# -gt 0 ]; do
         case ${2:-} in nearby | reference) subject=$2 ;;
         *) echo "lab.sh: --subject takes nearby or reference, not '${2:-}'" >&2; exit 2 ;; esac
         shift ;;
-    --filter | --repeat)
+    --filter | --repeat | --retries)
         [[ ${2:-} =~ ^[A-Za-z0-9_./*-]+$ ]] || { echo "lab.sh: $1 takes a name or number, not '${2:-}'" >&2; exit 2; }
         arguments+=("$1" "$2")
         shift ;;
-    --cost)
-        [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "lab.sh: --cost takes a number, not '${2:-}'" >&2; exit 2; }
-        work=cost
+    --cost | --speed)
+        [[ ${2:-} =~ ^[1-9][0-9]{0,3}$ ]] || { echo "lab.sh: $1 takes a number, not '${2:-}'" >&2; exit 2; }
+        work=${1#--}
         arguments+=(--count "$2")
         shift ;;
     --soak)
@@ -88,7 +93,7 @@ locked set_up || exit 70
 if [ $mode = list ]; then
     contract=${contract:-$(cd "$HERE" && swift build --show-bin-path 2>/dev/null)/LabContract}
     [ -x "$contract" ] && export LAB_CONTRACT=$contract
-    cd "$LAB" && PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
+    cd "$LAB" && PYTHONPATH=$PORT PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
 fi
 
 # root_for VERSION: prints the root file system whose BlueZ it is ("" = this system's own).
@@ -143,7 +148,7 @@ boot() {
 
 # run_on VERSION: a folder for the run, the guest, its results added to the totals.
 run_on() {
-    local version=$1 root folder found passed failed skipped
+    local version=$1 root folder found passed failed skipped retried
     if ! root=$(root_for "$version"); then
         echo "skipped: BlueZ $version: its Debian release could not be fetched"
         total_skipped=$((total_skipped + 1))
@@ -154,9 +159,13 @@ run_on() {
     chmod 755 "$folder"
     mkdir "$folder/suite"
     cp -r "$LAB"/{lab,suite,boot} "$folder/suite/"
+    # The port of the extended client, with what it reads.
+    cp "$PORT"/extended_*.py "$folder/suite/"
+    mkdir "$folder/suite/shared"
+    cp "$HERE/shared/protocol.json" "$folder/suite/shared/"
     cp "$LAB/boot/guest-init.sh" "$folder/"
     # Compiled here, because the guest emulates its processor.
-    "$CACHE/venv/bin/python" -m compileall -q "$folder/suite/lab" "$folder/suite/suite"
+    "$CACHE/venv/bin/python" -m compileall -q "$folder/suite"
     {
         printf 'LAB_MODE=%q\n' $mode
         printf 'LAB_KERNEL=%q\n' "$CACHE/kernel"
@@ -176,7 +185,7 @@ run_on() {
     [ "$found" = "$version" ] || say "note: asked for $version, the release now has $found"
     boot "$folder" || true
     [ $mode = shell ] && { rm -rf "$folder"; return 0; }
-    if ! read -r passed failed skipped 2>/dev/null <"$folder/summary"; then
+    if ! read -r passed failed skipped retried 2>/dev/null <"$folder/summary"; then
         say "the guest never reported; see $folder (console.log, output.txt)"
         total_failed=$((total_failed + 1)) broken=1
         return 0
@@ -184,8 +193,9 @@ run_on() {
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
+    total_retried=$((total_retried + ${retried:-0}))
     rm -rf "$folder/suite"
-    if [ "$failed" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
+    if [ "$((failed + ${retried:-0}))" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
         echo "evidence: $folder"
     else
         rm -rf "$folder"
@@ -208,11 +218,12 @@ if [ "$subject $mode $work$soak$contract" = "nearby suite run" ] && [[ " ${argum
     (cd "$HERE" && swift build --product LabContract >&2) || exit 70
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
-total_passed=0 total_failed=0 total_skipped=0 broken=''
+total_passed=0 total_failed=0 total_skipped=0 total_retried=0 broken=''
 for version in "${versions[@]}"; do run_on "$version"; done
 [ $mode = shell ] && exit 0
 total="$total_passed passed, $total_failed failed"
 [ $total_skipped -eq 0 ] || total+=", $total_skipped skipped"
+[ $total_retried -eq 0 ] || total+=", $total_retried run again"
 echo "$total"
 [ -n "$broken" ] && exit 70
 [ $total_failed -eq 0 ]

@@ -34,6 +34,12 @@ struct Adapter1: Sendable, Hashable {
     /// also where nothing tells the version.
     var filtersByService: Bool { bluezVersion.map { $0 != BlueZVersion(major: 5, minor: 87) } ?? false }
 
+    /// Whether bluetoothd survives that the kernel refuses an advertisement which it gives again. From 5.56 to 5.74 it
+    /// then answers a call that nobody made, and libdbus ends it (BlueZ commit 6b5447583, in 5.75).
+    var survivesRefusedRefresh: Bool {
+        bluezVersion.map { $0 < BlueZVersion(major: 5, minor: 56) || $0 >= BlueZVersion(major: 5, minor: 75) } ?? false
+    }
+
     mutating func apply(_ changed: [String: DBusValue], invalidated: [String] = []) {
         for (name, value) in changed {
             switch name {
@@ -63,7 +69,7 @@ struct Adapter1: Sendable, Hashable {
 }
 
 /// bluetoothd's version.
-struct BlueZVersion: Sendable, Hashable {
+struct BlueZVersion: Sendable, Hashable, Comparable {
     var major: Int
     var minor: Int
 
@@ -79,6 +85,8 @@ struct BlueZVersion: Sendable, Hashable {
         guard modalias.hasPrefix(prefix), digits.count == 4, let number = UInt16(digits, radix: 16) else { return nil }
         self.init(major: Int(number >> 8), minor: Int(number & 0xFF))
     }
+
+    static func < (left: Self, right: Self) -> Bool { (left.major, left.minor) < (right.major, right.minor) }
 }
 
 /// Which adapter a radio uses (rule 26).

@@ -28,6 +28,8 @@ struct AdvertisingMachine: Sendable {
         case register(AdvertisingForm)
         /// Take the old registration back, then register.
         case unregisterThenRegister(AdvertisingForm)
+        /// Say that a property of the registered advertisement has changed: bluetoothd hands it to the kernel again.
+        case refresh
         case giveUp
     }
 
@@ -36,6 +38,8 @@ struct AdvertisingMachine: Sendable {
     private var rung = 0
     private var retried = false
     private(set) var isRegistered = false
+    /// Whether a registration has succeeded while another device was connected: this controller can do both.
+    private var worksBesideLinks = false
 
     init(interval: Bool, name: Bool) {
         var forms = [AdvertisingForm(interval: interval, name: name)]
@@ -57,17 +61,32 @@ struct AdvertisingMachine: Sendable {
         return registered ? .unregisterThenRegister(form) : .register(form)
     }
 
+    /// Advertises again what is registered, since a connection may have ended it. A refresh is one signal, where a
+    /// registration is eight messages and a gap on the air; but bluetoothd tells nobody when the kernel refuses one.
+    ///
+    /// - Parameters:
+    ///   - besideLinks: Whether a device is connected, which is why a kernel would refuse.
+    ///   - survivesRefusal: Whether this bluetoothd survives that.
+    mutating func again(besideLinks: Bool, survivesRefusal: Bool) -> Step {
+        guard isRegistered, survivesRefusal || !besideLinks || worksBesideLinks else { return begin() }
+        return .refresh
+    }
+
     /// Everything may be different: the adapter or bluetoothd is another.
     mutating func reset() {
         rung = 0
         retried = false
         isRegistered = false
+        worksBesideLinks = false
     }
 
     /// bluetoothd took the registration back.
     mutating func released() { isRegistered = false }
 
-    mutating func succeeded() { isRegistered = true }
+    mutating func succeeded(besideLinks: Bool = false) {
+        isRegistered = true
+        if besideLinks { worksBesideLinks = true }
+    }
 
     mutating func failed(_ refusal: Refusal) -> Step {
         isRegistered = false

@@ -8,8 +8,9 @@ internal import DBus
 /// It connects to the bus with the first use, shares one connection among everything done through it, and lets go of
 /// the connection a few seconds after the last use. It holds nothing between: a radio can be made and kept for free.
 public final class BlueZRadio: Radio {
-    public let clock: any MonotonicClock = ContinuousClock()
+    public var clock: any MonotonicClock { LoopClock(loop: core.loop) }
     public let notificationScope = NotificationScope.allSubscribers
+    public var taskExecutor: (any TaskExecutor)? { core.loop }
 
     private let core: RadioCore
 

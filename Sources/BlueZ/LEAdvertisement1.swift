@@ -18,7 +18,8 @@ final class LEAdvertisement1: ExportedObject {
         self.values = values
         self.onRelease = onRelease
         var properties = values.sorted { $0.key < $1.key }.map {
-            ExportedInterface.Property($0.key, $0.value.signature, emitsChange: .constant)
+            ExportedInterface.Property(
+                $0.key, $0.value.signature, emitsChange: $0.key == "Discoverable" ? .withValue : .constant)
         }
         // bluetoothd tells what power and instance it chose (rule 12). Accepted, not kept.
         properties.append(.init("TxPower", "n", access: .readWrite, emitsChange: .none))

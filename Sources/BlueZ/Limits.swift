@@ -64,9 +64,8 @@ enum Limits {
     /// How long a characteristic may appear after `ServicesResolved` (bluez/bluez#1489).
     static let lateAttribute: Duration = .seconds(1)
     static let servicesResolved: Duration = .seconds(30)
-    /// After a central came or went, before advertising again: its first exchanges come first, and several that come
-    /// at once count as one.
-    static let advertiseAgain: Duration = .milliseconds(400)
+    /// After a central came or went, before advertising again: several that come at once count as one.
+    static let advertiseAgain: Duration = .milliseconds(100)
     /// Pauses between attempts to register what was refused.
     static let registerAgain: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
     /// Pause between attempts to start a discovery that bluetoothd says is in progress.

@@ -129,6 +129,11 @@ struct ObjectView: Sendable {
         }
     }
 
+    /// Whether the adapter is connected to any device.
+    func hasConnection(to adapter: ObjectPath) -> Bool {
+        devices.contains { $0.value.connected && $0.key.isBeneath(adapter) }
+    }
+
     /// The services of a device in the order of their handles: BlueZ's paths hold them as four hexadecimal digits.
     func remoteServices(of device: ObjectPath) -> [RemoteService] {
         let paths = (attributes[device] ?? []).sorted()

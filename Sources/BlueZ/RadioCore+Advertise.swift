@@ -12,12 +12,17 @@ extension RadioCore {
         guard !session.advertising.isRegistered || session.isRefreshWanted else { return nil }
         session.isRefreshWanted = false
         let epoch = session.epoch
-        var step = session.advertising.begin()
+        var step = session.advertising.again(
+            besideLinks: view.hasConnection(to: adapter),
+            survivesRefusal: view.adapters[adapter]?.survivesRefusedRefresh ?? false)
         var failure: BluetoothError?
         while session.epoch == epoch, !session.isStopping {
             switch step {
             case .giveUp:
                 return failure
+            case .refresh:
+                refresh(session)
+                return nil
             case .unregisterThenRegister(let form):
                 await unregister(session, adapter)
                 step = .register(form)
@@ -25,6 +30,7 @@ extension RadioCore {
                 guard let path = export(session, form) else {
                     return BluetoothError(.internalFailure, "the advertisement could not be offered to the bus")
                 }
+                let wasBesideLinks = view.hasConnection(to: adapter)
                 let result = await request(AdvertisingRegistry.register(adapter, path))
                 guard session.epoch == epoch else {
                     withConnection { $0.unexport(path) }
@@ -32,7 +38,7 @@ extension RadioCore {
                 }
                 switch result {
                 case .success:
-                    session.advertising.succeeded()
+                    session.advertising.succeeded(besideLinks: wasBesideLinks && view.hasConnection(to: adapter))
                     // `stopSession` has not waited for this late answer: an ended session is not on the air.
                     if sessions[session.id] == nil { _ = await request(AdvertisingRegistry.unregister(adapter, path)) }
                     return nil
@@ -59,6 +65,17 @@ extension RadioCore {
         guard let path = session.advertisement else { return }
         _ = await request(AdvertisingRegistry.unregister(adapter, path))
         withdraw(session)
+    }
+
+    /// Whatever bluetoothd reads of an advertisement that is said to have changed makes it give the whole to the kernel
+    /// again, in each version (src/advertising.c, properties_changed); that starts the advertising anew.
+    private func refresh(_ session: Serving) {
+        guard let path = session.advertisement else { return }
+        withConnection { connection in
+            // Nothing but a lost connection can refuse it, and after that everything is registered anew.
+            try? connection.emitPropertiesChanged(
+                path, BlueZName.advertisement, changed: [("Discoverable", .bool(true))])
+        }
     }
 
     private func withdraw(_ session: Serving) {

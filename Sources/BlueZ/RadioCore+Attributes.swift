@@ -160,7 +160,7 @@ extension RadioCore {
         use.subscribers[subscriber] = values
         values.onTermination = { [weak self] _ in
             guard let self else { return }
-            Task { await self.unsubscribe(id, path, subscriber) }
+            Task(executorPreference: loop) { await self.unsubscribe(id, path, subscriber) }
         }
         if let error = await startNotify(id, path, use) {
             await unsubscribe(id, path, subscriber)

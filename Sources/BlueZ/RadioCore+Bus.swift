@@ -119,7 +119,7 @@ extension RadioCore {
                 }
             }
         }
-        Task { [weak self] in await self?.watchOwner(on: connection) }
+        Task(executorPreference: loop) { [weak self] in await self?.watchOwner(on: connection) }
     }
 
     private func watchOwner(on connection: DBusConnection) async {

@@ -186,6 +186,6 @@ extension RadioCore {
     /// Nobody holds the session any more.
     func abandonSession(_ id: UInt64) {
         guard sessions[id] != nil else { return }
-        Task { await self.stopSession(id) }
+        Task(executorPreference: loop) { await self.stopSession(id) }
     }
 }

@@ -30,7 +30,7 @@ extension RadioCore {
             of: ScanEvent.self, bufferingPolicy: .bufferingNewest(Limits.scanEvents))
         events.onTermination = { [weak self] _ in
             guard let self else { return }
-            Task { await self.stopScan(id) }
+            Task(executorPreference: loop) { await self.stopScan(id) }
         }
         scans[id] = ScanState(filter, events)
         reportConnected(to: id)

@@ -102,7 +102,7 @@ extension RadioCore {
             return
         }
         session.isReconciling = true
-        Task {
+        Task(executorPreference: loop) {
             await self.reconcileUntilDone(id)
         }
     }

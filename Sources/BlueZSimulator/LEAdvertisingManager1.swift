@@ -15,6 +15,7 @@ final class LEAdvertisingManager1: BusInterface {
 
     private final class Instance {
         let number: UInt8
+        var properties: [String: DBusValue] = [:]
         var data: AdvertisementData?
         var changes: MatchToken?
         var timeout: Task<Void, Never>?
@@ -82,6 +83,7 @@ final class LEAdvertisingManager1: BusInterface {
                 parsing: properties, profile: adapter.profile, adapterName: adapter.adapter1.displayName)
             try checkSize(data)
             instance.data = data
+            instance.properties = properties
         } catch {
             instances[key] = nil
             return call.fail(error)
@@ -145,7 +147,12 @@ final class LEAdvertisingManager1: BusInterface {
         }
         let rule = MatchRule.propertiesChanged(
             sender: key.owner, path: key.path, interface: Self.advertisementInterface)
-        instance.changes = presence.follow(rule) { [weak self] _ in self?.refresh(key, instance) }
+        instance.changes = presence.follow(rule) { [weak self] message in
+            guard let self, self.instances[key] === instance, message.body.count == 3,
+                let changed = message.body[1].asDictionary
+            else { return }
+            self.refresh(instance, changed)
+        }
         if data.timeout > 0 {
             instance.timeout = adapter.timers.after(.seconds(Int(data.timeout))) { [weak self] in
                 self?.release(key)
@@ -154,21 +161,17 @@ final class LEAdvertisingManager1: BusInterface {
         signalCounts()
     }
 
-    /// The application changed its advertisement; a version that bluetoothd cannot parse is ignored.
-    private func refresh(_ key: Key, _ instance: Instance) {
-        adapter.presence.call(
-            key.owner, key.path, "org.freedesktop.DBus.Properties", "GetAll", [.string(Self.advertisementInterface)]
-        ) { [weak self] result in
-            guard let self, self.instances[key] === instance,
-                let properties = (try? result.get())?.first?.asDictionary,
-                let data = try? AdvertisementData(
-                    parsing: properties, profile: self.adapter.profile,
-                    adapterName: self.adapter.adapter1.displayName),
-                data != instance.data
-            else { return }
-            instance.data = data
-            Task { _ = await self.putOnAir(instance) }
-        }
+    /// The application said that its advertisement changed, be it to what it was: it goes to the kernel again, which
+    /// starts it anew (properties_changed). What bluetoothd cannot parse is ignored.
+    private func refresh(_ instance: Instance, _ changed: [String: DBusValue]) {
+        let properties = instance.properties.merging(changed) { $1 }
+        guard !changed.isEmpty,
+            let data = try? AdvertisementData(
+                parsing: properties, profile: adapter.profile, adapterName: adapter.adapter1.displayName)
+        else { return }
+        instance.properties = properties
+        instance.data = data
+        Task { _ = await self.putOnAir(instance) }
     }
 
     // MARK: Removing

@@ -183,7 +183,7 @@ final class ClientDriver {
     private func startScan() {
         guard scanning == nil else { return }
         scanRun += 1
-        scanning = Task { [radio, inbox, run = scanRun] in
+        scanning = Task(executorPreference: radio.taskExecutor) { [radio, inbox, run = scanRun] in
             do throws(BluetoothError) {
                 let scan = try await radio.scan(for: ScanFilter(services: [ServiceUUIDs.service]))
                 inbox.post(.scanStarted(scan, run: run))
@@ -204,14 +204,14 @@ final class ClientDriver {
         scanPump = nil
         scanning.cancel()
         // A task of its own: this one may be cancelled, and the radio must be told all the same.
-        await Task { await scanning.value?.stop() }.value
+        await Task(executorPreference: radio.taskExecutor) { await scanning.value?.stop() }.value
     }
 
     private func started(_ scan: Scan, at now: ContinuousClock.Instant) -> [ClientAction] {
         hasScanned = true
         failedScans = 0
         patience.set(nil)
-        scanPump = Task { [inbox, run = scanRun] in
+        scanPump = Task(executorPreference: radio.taskExecutor) { [inbox, run = scanRun] in
             for await event in scan.events { await inbox.send(.scan(event, run: run)) }
         }
         hub.send(.scanning)
@@ -261,7 +261,7 @@ final class ClientDriver {
     /// Says `adapterReady` when the adapter has come (back), once.
     private func watchAdapter(after pause: Duration?) {
         adapterWatch?.cancel()
-        adapterWatch = Task { [radio, inbox] in
+        adapterWatch = Task(executorPreference: radio.taskExecutor) { [radio, inbox] in
             if let pause { do { try await radio.clock.sleep(for: pause) } catch { return } }
             for await status in radio.adapterStatuses() where status.state == .poweredOn {
                 inbox.post(.adapterReady)

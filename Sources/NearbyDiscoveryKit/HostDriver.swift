@@ -28,7 +28,8 @@ final class HostDriver {
     let configuration: NearbyHost.Configuration
     private let radio: any Peripheral
     let hub: EventHub<HostEvent>
-    private let admit: @Sendable (JoinRequest) async -> Admission
+    /// Nil where every client is handed the configuration's payload.
+    private let admit: (@Sendable (JoinRequest) async -> Admission)?
     private let inbox: Inbox<Input>
     private var machine: HostMachine
     /// Nil where only the basic profile is served.
@@ -44,7 +45,7 @@ final class HostDriver {
         radio: any Peripheral,
         hub: EventHub<HostEvent>,
         inbox: Inbox<Input>,
-        admit: @escaping @Sendable (JoinRequest) async -> Admission
+        admit: (@Sendable (JoinRequest) async -> Admission)?
     ) throws(NearbyError) {
         self.configuration = configuration
         self.radio = radio
@@ -67,7 +68,7 @@ final class HostDriver {
     /// Serves until the quota is used up; see `NearbyHost.run`.
     func run() async throws(NearbyError) {
         let session = try await startSession()
-        let pump = Task { [inbox] in
+        let pump = Task(executorPreference: radio.taskExecutor) { [inbox] in
             for await event in session.events { await inbox.send(.radio(event)) }
             inbox.post(.sessionEnded)
         }
@@ -80,7 +81,7 @@ final class HostDriver {
         timer.set(nil)
         for decision in decisions.values { decision.cancel() }
         // A task of its own: this one may be cancelled, and the radio must be told all the same.
-        await Task { await session.stop() }.value
+        await Task(executorPreference: radio.taskExecutor) { await session.stop() }.value
         pump.cancel()
         try result.get()
     }
@@ -296,7 +297,12 @@ final class HostDriver {
             return
         }
         hub.send(.joinRequested(join))
-        decisions[request.id] = Task { [admit, inbox] in
+        guard let admit else {
+            inbox.post(.decided(request.id, .handoff(configuration.payload)))
+            return
+        }
+        // Not on the radio's executor: what an app does here may take time.
+        decisions[request.id] = Task { [inbox] in
             let admission = await admit(join)
             inbox.post(.decided(request.id, admission))
         }

@@ -60,9 +60,14 @@ struct LinkTable {
         self.deliver = deliver
     }
 
+    /// Where the radio's answers come from.
+    private func task<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) -> Task<Value, Never> {
+        Task(executorPreference: radio.taskExecutor, operation: body)
+    }
+
     /// Connects once an earlier link to the same peer is down.
     mutating func connect(_ attempt: AttemptID, to peer: PeerIdentifier, timeout: Duration) {
-        let connecting = Task { [radio, deliver, earlier = closing[peer]] () -> (any PeripheralConnection)? in
+        let connecting = task { [radio, deliver, earlier = closing[peer]] () -> (any PeripheralConnection)? in
             await earlier?.value
             do throws(BluetoothError) {
                 let connection = try await radio.connect(to: peer, timeout: timeout)
@@ -130,7 +135,7 @@ struct LinkTable {
     mutating func close(_ attempt: AttemptID) {
         guard let link = links.removeValue(forKey: attempt) else { return }
         let earlier = closing[link.peer]
-        closing[link.peer] = Task {
+        closing[link.peer] = task {
             await earlier?.value
             link.connecting.cancel()
             await link.connecting.value?.disconnect()
@@ -142,7 +147,7 @@ struct LinkTable {
     /// Takes every link down; the task ends when all are.
     mutating func closeAll() -> Task<Void, Never> {
         for attempt in links.keys { close(attempt) }
-        return Task { [tasks = Array(closing.values)] in
+        return task { [tasks = Array(closing.values)] in
             for task in tasks { await task.value }
         }
     }
@@ -153,7 +158,7 @@ struct LinkTable {
         defer { if links[attempt] != nil { links[attempt] = link } }
         if event.isEnd, !link.readers.isEmpty {
             // A host may answer and leave: what it said comes before that it left.
-            Task { [deliver, readers = link.readers] in
+            _ = task { [deliver, readers = link.readers] in
                 for reader in readers { await reader.value }
                 await deliver(attempt, .drained(event))
             }
@@ -163,7 +168,7 @@ struct LinkTable {
         case .connected(let connection):
             link.connection = connection
             link.tasks.append(
-                Task { [deliver] in
+                task { [deliver] in
                     let reason = await connection.disconnection()
                     guard !Task.isCancelled else { return }
                     await deliver(attempt, .disconnected(reason))
@@ -233,7 +238,7 @@ struct LinkTable {
     ) {
         guard let connection = links[attempt]?.connection else { return }
         links[attempt]?.phase = phase
-        let task = Task { [deliver] in
+        let operation = task { [deliver] in
             do throws(BluetoothError) {
                 if let event = try await body(connection) { await deliver(attempt, event) }
             } catch {
@@ -241,7 +246,7 @@ struct LinkTable {
                 await deliver(attempt, .failed(error))
             }
         }
-        links[attempt]?.tasks.append(task)
-        if phase == .subscribing { links[attempt]?.readers.append(task) }
+        links[attempt]?.tasks.append(operation)
+        if phase == .subscribing { links[attempt]?.readers.append(operation) }
     }
 }

@@ -59,7 +59,7 @@ public final class NearbyClient: Sendable {
         }
         defer { hub.finish() }
         let driver = try ClientDriver(configuration: configuration, radio: radio, hub: hub, inbox: inbox)
-        let result = await driver.run()
+        let result = await withTaskExecutorPreference(radio.taskExecutor) { await driver.run() }
         let links = driver.closeLinks()
         closing.withLock { $0 = links }
         if case .failure = result { await links.value }

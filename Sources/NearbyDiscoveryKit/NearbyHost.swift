@@ -44,8 +44,7 @@ public final class NearbyHost: Sendable {
 
     /// Serves, and hands the configuration's payload to every client.
     public func run() async throws(NearbyError) {
-        let payload = configuration.payload
-        try await run { _ in .handoff(payload) }
+        try await serve(admit: nil)
     }
 
     /// Serves, and asks the app about each client.
@@ -57,6 +56,10 @@ public final class NearbyHost: Sendable {
     ///   `poweredOff`, `unauthorized`, `serviceUnavailable` by the configuration's `whenUnavailable`;
     ///   `advertisingFailed`; `invalidConfiguration` if the host runs already.
     public func run(_ admit: @escaping @Sendable (JoinRequest) async -> Admission) async throws(NearbyError) {
+        try await serve(admit: admit)
+    }
+
+    private func serve(admit: (@Sendable (JoinRequest) async -> Admission)?) async throws(NearbyError) {
         let begins = isRunning.withLock { running in
             defer { running = true }
             return !running
@@ -70,7 +73,9 @@ public final class NearbyHost: Sendable {
         }
         defer { hub.finish() }
         let driver = try HostDriver(configuration: configuration, radio: radio, hub: hub, inbox: inbox, admit: admit)
-        try await driver.run()
+        try await withTaskExecutorPreference(radio.taskExecutor) { () async throws(NearbyError) in
+            try await driver.run()
+        }
     }
 
     /// Asks for another passcode from now on, as after `underAttack`. Does nothing on a host without one.

@@ -145,6 +145,12 @@ final class FakeBlueZ: Sendable {
         return try await connection.call(client, path, interface, member, body)
     }
 
+    /// The changes that an object of the radio tells.
+    func changes(from client: String, of interface: String) async throws -> AsyncStream<DBusMessage> {
+        guard let connection = state.connection else { throw DBusError(.disconnected, "stopped") }
+        return try await connection.signals(.propertiesChanged(sender: client, interface: interface))
+    }
+
     func radio(adapter: String? = nil) -> BlueZRadio {
         BlueZRadio(BlueZConfiguration(bus: bus.address, adapter: adapter))
     }

@@ -189,6 +189,30 @@ import Testing
         #expect(machine.begin() == .register(Self.full))
     }
 
+    @Test func whatIsRegisteredIsRefreshedWhereBluetoothdSurvivesARefusal() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        #expect(machine.again(besideLinks: false, survivesRefusal: true) == .register(Self.full))
+        machine.succeeded()
+        #expect(machine.again(besideLinks: true, survivesRefusal: true) == .refresh)
+        #expect(machine.isRegistered)
+        machine.released()
+        #expect(machine.again(besideLinks: true, survivesRefusal: true) == .register(Self.full))
+    }
+
+    @Test func elsewhereAControllerHasToShowFirstThatItAdvertisesBesideALink() {
+        var machine = AdvertisingMachine(interval: true, name: true)
+        _ = machine.begin()
+        machine.succeeded(besideLinks: false)
+        #expect(machine.again(besideLinks: false, survivesRefusal: false) == .refresh)
+        #expect(machine.again(besideLinks: true, survivesRefusal: false) == .unregisterThenRegister(Self.full))
+        machine.succeeded(besideLinks: true)
+        #expect(machine.again(besideLinks: true, survivesRefusal: false) == .refresh)
+        machine.reset()
+        _ = machine.begin()
+        machine.succeeded()
+        #expect(machine.again(besideLinks: true, survivesRefusal: false) == .unregisterThenRegister(Self.full))
+    }
+
     @Test func afterReleaseThereIsNothingToTakeBack() {
         var machine = AdvertisingMachine(interval: true, name: true)
         _ = machine.begin()

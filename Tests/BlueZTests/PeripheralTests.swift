@@ -182,11 +182,38 @@ extension OnABus {
         }
 
         /// Rule 14: many controllers stop advertising while a central is connected.
-        @Test func advertisesAgainAfterACentralCameAndUnregistersFirst() async throws {
+        @Test func registersAgainBesideTheFirstCentralAndRefreshesFromThenOn() async throws {
             let bench = try await HostBench()
-            try await bench.fake.addDevice(1, ["Connected": .bool(true)])
-            await bench.fake.called("RegisterAdvertisement", times: 2)
+            let changes = try await bench.fake.changes(from: bench.client, of: "org.bluez.LEAdvertisement1")
+            let (answered, answer) = AsyncStream.makeStream(of: Void.self)
+            bench.fake.on("RegisterAdvertisement") { call in
+                call.reply()
+                answer.yield()
+            }
+            let device = try await bench.fake.addDevice(1, ["Connected": .bool(true)])
+            _ = await answered.first { true }
             #expect(bench.fake.calls.suffix(2) == ["UnregisterAdvertisement", "RegisterAdvertisement"])
+            // There and back: the radio has the answer.
+            _ = try await bench.call("StopNotify")
+            try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
+            var signals = changes.makeAsyncIterator()
+            #expect(await signals.next()?.body[1].asDictionary == ["Discoverable": .bool(true)])
+            try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
+            #expect(await signals.next() != nil)
+            #expect(bench.fake.calls.count { $0 == "RegisterAdvertisement" } == 2)
+            await bench.session.stop()
+        }
+
+        /// From 5.75 on bluetoothd survives a refresh that the kernel refuses.
+        @Test func refreshesBesideTheFirstCentralWhereBluetoothdSurvivesARefusal() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.start(adapter: ["Modalias": .string("usb:v1D6Bp0246d0552")])
+            let bench = try await HostBench(fake)
+            let changes = try await fake.changes(from: bench.client, of: "org.bluez.LEAdvertisement1")
+            try await fake.addDevice(1, ["Connected": .bool(true)])
+            var signals = changes.makeAsyncIterator()
+            #expect(await signals.next() != nil)
+            #expect(!fake.calls.contains("UnregisterAdvertisement"))
             await bench.session.stop()
         }
 

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The extended profile's client, written from docs/protocol.md, shared/protocol.json and shared/vectors alone.
 
-Tests only: it shows that a port can be written so. Pure: bytes in, bytes out, libsodium through ctypes. Run as a
-program it checks itself against every vector of the extended profile and exits with the number of failures.
+Tests only: it shows that a port can be written so. Pure: bytes in, bytes out, libsodium through ctypes; what turns it
+into joins is extended_search.py. Run as a program it checks itself against every vector of the extended profile and
+exits with the number of failures.
 """
 
 import ctypes
@@ -14,9 +15,21 @@ import os
 import pathlib
 import sys
 
-SHARED = pathlib.Path(__file__).resolve().parents[2] / "shared"
+# The project's folder, or (in the lab) the copy beside this file.
+SHARED = next(each / "shared" for each in pathlib.Path(__file__).resolve().parents if (each / "shared").is_dir())
 
-_sodium = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
+
+def _library():
+    # By its name first: find_library starts other programs, which takes seconds in emulation.
+    for name in ("libsodium.so.23", "libsodium.so.26"):
+        try:
+            return ctypes.CDLL(name)
+        except OSError:
+            continue
+    return ctypes.CDLL(ctypes.util.find_library("sodium"))
+
+
+_sodium = _library()
 if _sodium.sodium_init() < 0:
     raise RuntimeError("libsodium does not start")
 
@@ -107,9 +120,11 @@ def intermediate_key(sid, k, spoken):
     return hashlib.sha512(lv_cat(b"CPaceRistretto255_ISK", sid, k) + spoken).digest()
 
 
+PROTOCOL = json.loads((SHARED / "protocol.json").read_text())
+
+
 def channel_identifier():
-    protocol = json.loads((SHARED / "protocol.json").read_text())
-    service = bytes.fromhex(protocol["gatt"]["service"]["uuid"].replace("-", ""))
+    service = bytes.fromhex(PROTOCOL["gatt"]["service"]["uuid"].replace("-", ""))
     return lv_cat(b"NearbyDiscoveryKit", service)
 
 
@@ -171,7 +186,7 @@ class Assembly:
         self.reset()
 
     def reset(self):
-        self.data, self.expected, self.plaintext, self.empty = b"", 0, None, True
+        self.data, self.expected, self.plaintext, self.empty = bytearray(), 0, None, True
 
     def _refuse(self, why):
         self.reset()
@@ -195,11 +210,12 @@ class Assembly:
             self._refuse("wrongPlaintextFlag")
         if len(self.data) + len(data) > limit:
             self._refuse("tooLong")
-        self.data, self.empty, self.plaintext = self.data + data, False, plaintext
+        self.data += data
+        self.empty, self.plaintext = False, plaintext
         self.expected = (sequence + 1) & 0xFF
         if more:
             return None
-        message = self.data
+        message = bytes(self.data)
         self.reset()
         return message, plaintext
 
@@ -207,14 +223,16 @@ class Assembly:
 class Client:
     """One attempt on top of one hello: `frames` to write, `notified` for what comes, `receipt` to write at the end."""
 
-    def __init__(self, hello, request, passcode=None, mtu=None, scalar=None):
+    def __init__(self, hello, request, passcode=None, mtu=None, scalar=None, largest=None):
+        """`largest`: the notification that message 0 says is the largest, where that is not what the MTU allows."""
         self.hello = Hello(hello)
         if self.hello.needs_passcode != (passcode is not None):
             raise ProtocolError("security_required")
         scalar = scalar or random_scalar()
         prs = (passcode or "").encode("ascii")
         share = multiply(scalar, generator(prs, channel_identifier(), self.hello.sid))
-        largest = min(max(mtu, 23) - 3, 512) if mtu else 0
+        if largest is None:
+            largest = min(max(mtu, 23) - 3, 512) if mtu else 0
         ada = self.hello.sid + largest.to_bytes(2, "big")
         k = multiply(scalar, self.hello.share)
         if k is None:
@@ -245,6 +263,20 @@ class Client:
             self.hint = message
             return None
         return self._up.open(message)
+
+    @property
+    def received(self):
+        """Bytes of the half message that is coming in."""
+        return len(self._assembly.data)
+
+    def opens(self, message, tag=None):
+        """Whether anything that this attempt knows opens a message, whatever it was meant as; changes nothing."""
+        return any(
+            aead(False, message, bytes([direction]) + (tag or self.tag), number.to_bytes(12, "big"), key) is not None
+            for key in (self._up.key, self._down.key)
+            for direction in (TO_HOST, TO_CLIENT)
+            for number in range(4)
+        )
 
     def receipt(self):
         return frames(self._down.seal(b""), self.tag, self._size)

@@ -95,8 +95,8 @@ struct SimulatedBus {
     let address: String
     private let program: RunningProgram
 
-    init() async throws {
-        program = try RunningProgram(["simulate", "--json"])
+    init(adapters: Int = 2) async throws {
+        program = try RunningProgram(["simulate", "--json", "--adapters", "\(adapters)"])
         let isReady = await program.prints("simulating")
         try #require(isReady, "\(program.errors)")
         let line = try JSONObject(parsing: [UInt8]((program.output.first ?? "").utf8))

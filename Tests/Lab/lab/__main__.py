@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""python -m lab run|list|serve|cost: the guest's side of scripts/lab.sh."""
+"""python -m lab run|list|serve|cost|speed: the guest's side of scripts/lab.sh."""
 import argparse
 import asyncio
+import importlib
 import itertools
 import logging
 import os
@@ -12,13 +13,14 @@ from . import cases
 
 def arguments():
     parser = argparse.ArgumentParser(prog="lab")
-    parser.add_argument("do", choices=("run", "list", "serve", "cost"))
+    parser.add_argument("do", choices=("run", "list", "serve", "cost", "speed"))
     parser.add_argument("--filter", action="append", default=[])
     parser.add_argument("--core", action="store_true")
     parser.add_argument("--trace", action="store_true")
     parser.add_argument("--subject", choices=cases.SUBJECTS, default="nearby")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--retries", type=int, default=0)
     return parser.parse_args()
 
 
@@ -34,14 +36,12 @@ async def serve(options, folder):
         await channel.serve_forever()
     with open("/proc/uptime", encoding="utf-8") as file:
         print(f"ready after {file.read().split('.')[0]} s", flush=True)
-    if options.do == "cost":
-        from . import cost
-
-        await cost.run(lab, options.count)
+    if options.do in ("cost", "speed"):
+        await importlib.import_module(f".{options.do}", __package__).run(lab, options.count, options.filter)
         with open(os.path.join(folder, "summary"), "w", encoding="utf-8") as file:
             file.write("1 0 0\n")
         return 0
-    runner = Runner(lab, options.trace)
+    runner = Runner(lab, options.trace, options.retries)
     chosen = list(cases.chosen(options.filter, options.core))
     await runner.run(itertools.chain.from_iterable([chosen] * options.repeat))
     return 1 if runner.failed else 0

@@ -301,6 +301,7 @@ class Cost:
             started = os.path.getsize(log)
             lines = self.lines(log, size)
             table.add(name, start=sum(kind.split()[0] in ("sent", "received") for kind, _ in lines))
+            print(f"{name} at start: {', '.join(' '.join(line) for line in lines)}")
             try:
                 await self.one_guest()
                 lines = self.lines(log, started)
@@ -314,7 +315,8 @@ class Cost:
         proxy.kill()
 
 
-async def run(lab, count):
+async def run(lab, count, only=()):
     cost = Cost(lab)
-    await cost.clients(count)
-    await cost.hosts(count)
+    for name, measured in (("clients", cost.clients), ("hosts", cost.hosts)):
+        if not only or name in only:
+            await measured(count)

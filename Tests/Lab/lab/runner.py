@@ -17,10 +17,11 @@ def _source_line(error):
 
 
 class Runner:
-    def __init__(self, lab, trace=False):
+    def __init__(self, lab, trace=False, retries=0):
         self.lab = lab
         self.trace = trace
-        self.passed = self.failed = self.skipped = 0
+        self.retries = retries
+        self.passed = self.failed = self.skipped = self.retried = 0
 
     async def run(self, cases):
         for number, case in enumerate(cases, 1):
@@ -30,9 +31,11 @@ class Runner:
                 if self.lab.subject in case.subjects:
                     print(f"skip {number} {case.name}: {reason}", flush=True)
                 continue
-            await self._run_one(number, case)
+            for left in reversed(range(self.retries + 1)):
+                if await self._run_one(number, case, left):
+                    break
         with open(os.path.join(self.lab.folder, "summary"), "w", encoding="utf-8") as file:
-            file.write(f"{self.passed} {self.failed} {self.skipped}\n")
+            file.write(f"{self.passed} {self.failed} {self.skipped} {self.retried}\n")
 
     def _not_for(self, case):
         if self.lab.subject not in case.subjects:
@@ -41,7 +44,8 @@ class Runner:
             return f"needs BlueZ {'.'.join(map(str, case.bluez))}"
         return None
 
-    async def _run_one(self, number, case):
+    async def _run_one(self, number, case, retries):
+        """Whether that was the last word on it."""
         lab = self.lab
         lab.recorder.clear()
         lab.notes = []
@@ -63,9 +67,11 @@ class Runner:
             self.skipped += 1
             print(f"skip {number} {case.name}: {left_out}", flush=True)
         elif problem:
-            self.failed += 1
+            self.retried += retries > 0
+            self.failed += retries == 0
             first = problem[0].strip().splitlines()[0] if problem[0].strip() else "failed"
-            print(f"not ok {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
+            verdict = "again" if retries else "not ok"
+            print(f"{verdict} {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
         else:
             self.passed += 1
             print(f"ok {number} {case.name} … {took:.1f} s{notes}", flush=True)
@@ -76,6 +82,7 @@ class Runner:
             print(f"lab: clean-up after {case.name}: {error!r}; bluetoothd {state}", flush=True)
             self._keep(case, None, logs)
             await lab.reset()
+        return not problem
 
     async def _outcome(self, case):
         """None, or (what went wrong, the traceback)."""

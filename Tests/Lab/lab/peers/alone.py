@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """alone.py client|host NAME ADAPTER: one library's client or host as a process of its own, to be measured.
 
-A client joins once and prints the answer; a host serves until it is ended.
+A client joins once and prints the answer; a host serves until it is ended. The host named raw answers any request with
+64 KiB in values of 512 bytes, as fast as its bus takes them: what a transfer can reach.
 """
 import asyncio
 import os
@@ -21,13 +22,17 @@ async def client():
 
 
 async def host():
-    if name == "dbus-fast":
+    more = []
+    if name in ("dbus-fast", "raw"):
         from lab.peers.dbus_host import DBusHost as Host
+
+        if name == "raw":
+            more = [lambda request: [bytes(512)] * 128]
     elif name == "bless":
         from lab.peers.library_hosts import BlessHost as Host
     else:
         from lab.peers.library_hosts import BluezPeripheralHost as Host
-    await Host(lab, adapter).start()
+    await Host(lab, adapter, *more).start()
     print("serving", flush=True)
     await asyncio.Event().wait()
 

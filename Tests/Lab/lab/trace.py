@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""ATT PDUs out of the recorded HCI traffic: the same packets that `hci.btsnoop` gets."""
+import dataclasses
+
+ACL = 2  # HCI's packet type (Core 5.4, Vol 4, Part A, 2)
+ATT_CHANNEL = 4
+CONTINUED = 1  # the packet boundary flag of what is not the first fragment (Vol 4, Part E, 5.4.2)
+READ_REQUESTS = (0x0A, 0x0C)
+READ_RESPONSES = (0x0B, 0x0D)
+WRITE_REQUEST, WRITE_RESPONSE, NOTIFICATION, MULTIPLE_NOTIFICATION, ERROR = 0x12, 0x13, 0x1B, 0x23, 0x01
+
+
+@dataclasses.dataclass(frozen=True)
+class PDU:
+    time: float  # of its last fragment
+    controller: str
+    connection: int
+    to_host: bool
+    data: bytes
+
+    @property
+    def code(self):
+        return self.data[0]
+
+    @property
+    def handle(self):
+        """The attribute that a request or notification is about (responses name none)."""
+        return int.from_bytes(self.data[1:3], "little")
+
+    def notified(self):
+        """(handle, value) of each value that it notifies."""
+        if self.code == NOTIFICATION:
+            yield self.handle, self.data[3:]
+        elif self.code == MULTIPLE_NOTIFICATION:
+            rest = self.data[1:]
+            while len(rest) >= 4:
+                handle, length = int.from_bytes(rest[:2], "little"), int.from_bytes(rest[2:4], "little")
+                yield handle, rest[4 : 4 + length]
+                rest = rest[4 + length :]
+
+
+class Reassembly:
+    """ACL fragments in, ATT PDUs out. Linux sends 27 bytes a fragment to these controllers."""
+
+    def __init__(self):
+        self._half = {}
+
+    def take(self, moment, controller, to_host, packet):
+        """The PDU that is whole with this packet, or None."""
+        if packet[0] != ACL or len(packet) < 5:
+            return None
+        word = int.from_bytes(packet[1:3], "little")
+        key, data = (controller, to_host, word & 0x0FFF), packet[5:]
+        if word >> 12 & 3 == CONTINUED:
+            if key not in self._half:
+                return None  # its beginning was before the trace's
+            data = self._half.pop(key) + data
+        if len(data) < 4:
+            self._half[key] = data
+            return None
+        length = int.from_bytes(data[:2], "little")
+        if len(data) - 4 < length:
+            self._half[key] = data
+            return None
+        if int.from_bytes(data[2:4], "little") != ATT_CHANNEL or not length:
+            return None
+        return PDU(moment, controller, word & 0x0FFF, to_host, bytes(data[4 : 4 + length]))
+
+
+def pdus(packets, controller=None):
+    """The ATT PDUs of a recorder's packets, in order; of one controller, where that is named."""
+    reassembly = Reassembly()
+    for moment, name, to_host, packet in packets:
+        if controller in (None, name):
+            pdu = reassembly.take(moment, name, to_host, packet)
+            if pdu is not None:
+                yield pdu
+
+
+def notifications(packets, controller, attribute):
+    """{connection: [values]}: what a host behind that controller notified of one attribute, in order."""
+    found = {}
+    for pdu in pdus(packets, controller):
+        if not pdu.to_host:
+            for handle, value in pdu.notified():
+                if handle == attribute:
+                    found.setdefault(pdu.connection, []).append(value)
+    return found
