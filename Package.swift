@@ -68,7 +68,8 @@ var targets: [Target] = [
     .testTarget(
         name: "BridgeRadioTests",
         dependencies: [
-            "BridgeRadio", "EmulatorBridge", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE", "JSON",
+            "BridgeRadio", "EmulatorBridge", "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "SimulatedRadio",
+            "BluetoothLE", "JSON",
         ],
         swiftSettings: strict
     ),

@@ -18,7 +18,7 @@ extension BridgeCore {
             if status.state != .poweredOn, status.state != .unknown { throw status.error }
             let session = try open(services, advertisement, on: wire)
             opened = session
-            try await call(.advertise(session.offer))
+            try await call(.advertise(session.told))
             if !wire.isExtended { session.serving(advertising: true, degraded: nil) }
             return session
         } catch {
@@ -143,7 +143,7 @@ extension BridgeCore {
             // What served one session at a time may speak the extension now, or the other way round.
             guard wire.isExtended == session.offer.isDetailed else { return }
             do throws(BluetoothError) {
-                try await call(.advertise(session.offer))
+                try await call(.advertise(session.told))
                 if !wire.isExtended { session.serving(advertising: true, degraded: nil) }
                 return
             } catch {

@@ -108,7 +108,7 @@ final class BridgeSession: PeripheralSession {
             .write(
                 WriteRequest(
                     id: keep(request), central: PeerIdentifier(request.connection), characteristic: place,
-                    value: value, offset: request.offset, attMTU: request.attMTU))
+                    value: value, offset: request.offset, attMTU: known(request.attMTU)))
         )
     }
 
@@ -118,7 +118,7 @@ final class BridgeSession: PeripheralSession {
             .read(
                 ReadRequest(
                     id: keep(request), central: PeerIdentifier(request.connection), characteristic: place,
-                    offset: request.offset, attMTU: request.attMTU))
+                    offset: request.offset, attMTU: known(request.attMTU)))
         )
     }
 
@@ -130,13 +130,30 @@ final class BridgeSession: PeripheralSession {
                 ? .subscribed(place, central: central, attMTU: attMTU) : .unsubscribed(place, central: central))
     }
 
+    /// What the bridge is told. One without the extension cannot ask us for a value: what can only be read is not offered
+    /// there, so that a central does not take an empty value for ours.
+    var told: Offer {
+        guard !offer.isDetailed else { return offer }
+        var told = offer
+        told.services = offer.services.map { service in
+            let characteristics = service.characteristics.map {
+                LocalCharacteristic($0.uuid, $0.properties.subtracting(.read))
+            }
+            return LocalService(service.uuid, characteristics: characteristics.filter { !$0.properties.isEmpty })
+        }
+        return told
+    }
+
+    /// A bridge without the extension does not tell the ATT MTU either.
+    private func known(_ attMTU: Int?) -> Int? { attMTU ?? (offer.isDetailed ? nil : BridgeLimits.assumedMTU) }
+
     /// A bridge without the extension does not tell of subscriptions; a central that comes has made one, or will.
     func assumeSubscription(_ connection: String) {
         for (serviceIndex, service) in offer.services.enumerated() {
             for (index, characteristic) in service.characteristics.enumerated()
             where !characteristic.properties.isDisjoint(with: [.notify, .indicate]) {
                 let place = LocalCharacteristicID(service: serviceIndex, characteristic: index)
-                post(.subscribed(place, central: PeerIdentifier(connection), attMTU: nil))
+                post(.subscribed(place, central: PeerIdentifier(connection), attMTU: known(nil)))
             }
         }
     }

@@ -52,6 +52,8 @@ package enum BridgeLimits {
     package static let connectGrace: Duration = .seconds(5)
     /// How long the connection outlives its last use. BlueZ remembers a device that is not heard as long.
     package static let idle: Duration = .seconds(30)
+    /// The ATT MTU of a central where the bridge does not tell it: what Apple's systems agree on by themselves.
+    package static let assumedMTU = 185
     /// Pauses between attempts to reach the bridge.
     package static let reconnect: (first: Duration, last: Duration) = (.milliseconds(100), .seconds(5))
     /// How long a bridge may take to call a command off.

@@ -13,6 +13,8 @@ public struct BridgeConfiguration: Sendable {
     public var maximumClients: Int
     /// What `bridgeReady` names.
     public var platform: String
+    /// Whether clients may ask for the extension. Without it the bridge is as one that knows the protocol's file only.
+    public var offersExtension = true
 
     public init(
         endpoint: BridgeEndpoint = .loopback,

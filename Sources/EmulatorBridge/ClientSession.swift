@@ -158,7 +158,7 @@ actor ClientSession {
                 version: BridgeLimits.protocolVersion,
                 platform: configuration.platform,
                 status: status,
-                extensionVersion: BridgeLimits.extensionVersion,
+                extensionVersion: configuration.offersExtension ? BridgeLimits.extensionVersion : nil,
                 wantsToken: !isAdmitted
             )
         )
@@ -249,6 +249,7 @@ actor ClientSession {
             return hangUp(BluetoothError(.unauthorized, "the token is wrong", advice: "Ask whoever runs the bridge."))
         }
         isAdmitted = true
+        guard configuration.offersExtension else { return }
         isExtended = true
         // In full: the greeting had the state only.
         send(.bluetoothStateChanged(status))
