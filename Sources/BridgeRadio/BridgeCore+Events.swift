@@ -44,6 +44,7 @@ extension BridgeCore {
     }
 
     private func connected(_ message: BridgeMessage, _ connection: String, _ address: String, _ attMTU: Int?) {
+        guard links.count < BridgeLimits.links, links[connection] == nil else { return }
         let link = BridgeLink(id: connection, peer: PeerIdentifier(address), attMTU: attMTU, core: self)
         links[connection] = link
         retain()

@@ -20,7 +20,7 @@ final class LocalScan {
             // 127 stands for no reading, and no positive value is a sensible one.
             guard let rssi = discovery.rssi, rssi <= 0, rssi >= minimum else { return }
         }
-        reported.insert(discovery.peer)
+        if reported.count < BridgeLimits.devices { reported.insert(discovery.peer) }
         events.yield(.discovered(discovery))
     }
 

@@ -46,6 +46,8 @@ final class BridgeLink: PeripheralConnection {
     func note(_ services: [RemoteService], _ attMTU: Int?) {
         state.withLock { state in
             if let attMTU { state.attMTU = attMTU }
+            state.places = [:]
+            state.characteristics = [:]
             for service in services {
                 for characteristic in service.characteristics {
                     state.places[characteristic.id] = service.uuid

@@ -95,7 +95,10 @@ final class BridgeSession: PeripheralSession {
     }
 
     func centralCame(_ connection: String) {
-        if state.withLock({ $0.centrals.insert(connection).inserted }) { post(.connected(PeerIdentifier(connection))) }
+        let isNew = state.withLock { state in
+            state.centrals.count < BridgeLimits.centrals && state.centrals.insert(connection).inserted
+        }
+        if isNew { post(.connected(PeerIdentifier(connection))) }
     }
 
     func centralLeft(_ connection: String) {

@@ -62,6 +62,11 @@ package enum BridgeLimits {
     package static let takeDown: Duration = .seconds(10)
     /// Commands that wait for their answer.
     package static let pendingCalls = 1_024
+    /// Links that a bridge may tell of, and centrals of one session.
+    package static let links = 64
+    package static let centrals = 256
+    /// Devices that one scan remembers to have reported.
+    package static let devices = 1_024
     /// Scan events kept for a slow reader (contract).
     package static let scanEvents = 256
     /// Adapter states kept for a slow reader (contract).

@@ -225,7 +225,20 @@ actor ClientSession {
         badLines = 0
         if case .hello(_, let token) = request.command { return hello(request, token) }
         guard isAdmitted else { return refuseUnlessAdmitted() }
+        await room(for: request.command)
         perform(request)
+    }
+
+    /// What has no answer cannot be waited for by the client: where the radio is slower than it, its lines are read later.
+    private func room(for command: BridgeCommand) async {
+        switch command {
+        case .sendNotification(_, _, _, let session):
+            await served[session]?.notifications.room()
+        case .writeCharacteristic(let attribute, _, withResponse: false):
+            await links[attribute.connection]?.lane.room()
+        default:
+            break
+        }
     }
 
     private func refuse(_ error: BridgeMessageError) {

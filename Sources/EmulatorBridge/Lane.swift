@@ -6,14 +6,34 @@ import BridgeRadio
 final class Lane: Sendable {
     typealias Body = @Sendable () async -> Void
 
+    private struct State {
+        /// Bodies that have not ended.
+        var count = 0
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
     private let bodies: AsyncStream<Body>.Continuation
     private let worker: Task<Void, Never>
+    private let state: Locked<State>
+    private let limit: Int
 
     init(limit: Int = Limits.queuedCommands) {
         let (stream, continuation) = AsyncStream.makeStream(of: Body.self, bufferingPolicy: .bufferingOldest(limit))
+        let state = Locked(State())
         bodies = continuation
+        self.state = state
+        self.limit = limit
         worker = Task {
-            for await body in stream { await body() }
+            for await body in stream {
+                await body()
+                let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
+                    state.count -= 1
+                    guard state.count <= limit / 2 else { return nil }
+                    defer { state.waiter = nil }
+                    return state.waiter
+                }
+                waiter?.resume()
+            }
         }
     }
 
@@ -21,7 +41,22 @@ final class Lane: Sendable {
 
     /// - Returns: false where too many wait, or the lane is closed.
     func enqueue(_ body: @escaping Body) -> Bool {
-        if case .enqueued = bodies.yield(body) { true } else { false }
+        state.withLock { $0.count += 1 }
+        if case .enqueued = bodies.yield(body) { return true }
+        state.withLock { $0.count -= 1 }
+        return false
+    }
+
+    /// Waits until half of the lane is free, if it is full. For one at a time.
+    func room() async {
+        await withCheckedContinuation { continuation in
+            let mustWait = state.withLock { state in
+                guard state.count >= limit, state.waiter == nil else { return false }
+                state.waiter = continuation
+                return true
+            }
+            if !mustWait { continuation.resume() }
+        }
     }
 
     /// What is in the lane is still done, and nothing more.

@@ -192,6 +192,29 @@ import Testing
         await fixture.bridge.stop()
     }
 
+    /// More than the bridge would keep for a client that does not wait.
+    @Test func notificationsAreSentAsFastAsTheRadioTakesThemAndNoneIsLost() async throws {
+        let fixture = try await Fixture.start { medium, _ in .each { medium.addAdapter() } }
+        let host = try await fixture.client()
+        let client = try await fixture.client()
+        host.send(Sample.advertise())
+        let link = try await client.connectToSample()
+        client.send(Sample.on(link, "setNotify", ["enable": true]))
+        client.send(Sample.on(link, "writeCharacteristic", ["value": "AQ=="]))
+        let central = try #require(try await host.next("characteristicWriteReceived").string("connectionId"))
+        let count = 4 * Limits.queuedCommands
+        for number in 0..<count {
+            let value = JSONValue.string(Base64.encode([UInt8(number >> 8), UInt8(number & 0xFF)]))
+            host.send(Sample.on(central, "sendNotification", ["value": value]))
+        }
+        for number in 0..<count {
+            let changed = try await client.next("characteristicChanged")
+            #expect(changed.string("value") == Base64.encode([UInt8(number >> 8), UInt8(number & 0xFF)]))
+        }
+        #expect(await host.events.take { $0.string("event") == "error" ? $0 : nil } == nil)
+        await fixture.bridge.stop()
+    }
+
     @Test func discoveryTellsTheServicesAskedForOnly() async throws {
         let fixture = try await Fixture.start { medium, _ in .each { medium.addAdapter() } }
         let host = try await fixture.client()
