@@ -92,19 +92,50 @@ struct BridgeBench: ContractControls {
         }
     }
 
+    /// A case has so much real time and no more: so many at once as leave each its share of two cores.
+    private static let turns = Turns(48)
+
     /// Runs one case on a bench of its own.
     static func check(
         _ contractCase: ContractCase,
         _ configuration: AdapterConfiguration = AdapterConfiguration()
     ) async throws -> (ContractCase.Outcome, linksLeft: [SimulatedLink]) {
-        let bench = try await make(configuration)
+        await turns.take()
+        let result: Result<(ContractCase.Outcome, linksLeft: [SimulatedLink]), any Error>
         do {
-            let outcome = try await contractCase.run(on: bench.bench)
-            await bench.close()
-            return (outcome, bench.medium.links)
+            let bench = try await make(configuration)
+            do {
+                let outcome = try await contractCase.run(on: bench.bench)
+                await bench.close()
+                result = .success((outcome, bench.medium.links))
+            } catch {
+                await bench.close()
+                result = .failure(error)
+            }
         } catch {
-            await bench.close()
-            throw error
+            result = .failure(error)
         }
+        await turns.give()
+        return try result.get()
+    }
+}
+
+/// Lets so many through at a time, in order.
+private actor Turns {
+    private var free: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(_ count: Int) { free = count }
+
+    func take() async {
+        if free > 0 {
+            free -= 1
+            return
+        }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    func give() {
+        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
     }
 }
