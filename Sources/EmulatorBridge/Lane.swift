@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
 import BridgeRadio
 
 /// Commands that have to be done one after another: those of one link, of one advertisement, of the scan.

@@ -13,7 +13,7 @@ struct AdapterGate {
     ///
     /// - Throws: the reason, when the policy's time is up; `cancelled`.
     func open() async throws(NearbyError) {
-        let reason = Lock<BluetoothError?>(nil)
+        let reason = Locked<BluetoothError?>(nil)
         let isOpen: Bool = await withTaskGroup(of: Bool?.self) { group in
             group.addTask {
                 for await status in radio.adapterStatuses() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 /// Gives each event to every reader, through a stream of its own with a bounded buffer.
 final class EventHub<Event: Sendable>: Sendable {
     private struct State {
@@ -8,7 +10,7 @@ final class EventHub<Event: Sendable>: Sendable {
         var isFinished = false
     }
 
-    private let state = Lock(State())
+    private let state = Locked(State())
 
     /// A stream of the events from now on. Keeps the newest `Limits.events` for a slow reader.
     func stream() -> AsyncStream<Event> {

@@ -17,7 +17,7 @@ final class FacadeCore: Sendable {
         var usesBridge = false
     }
 
-    private let storage: Lock<Storage>
+    private let storage: Locked<Storage>
     private let radio: (any Radio)?
     private let events: AsyncStream<Event>.Continuation
 
@@ -25,7 +25,7 @@ final class FacadeCore: Sendable {
         self.radio = radio
         var first = Storage()
         first.usesBridge = radio is BridgeRadio
-        let storage = Lock(first)
+        let storage = Locked(first)
         self.storage = storage
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self,
@@ -94,7 +94,18 @@ final class FacadeCore: Sendable {
         return chosen
     }
 
-    static func outcome<Value>(_ body: () async throws(NearbyError) -> Value) async -> Result<Value, NearbyError> {
-        do throws(NearbyError) { return .success(try await body()) } catch { return .failure(error) }
+    /// What a role comes to; every event of it has been told by then.
+    static func outcome<RoleEvent: Sendable, Value>(
+        _ events: AsyncStream<RoleEvent>,
+        tell: @escaping @Sendable (RoleEvent) -> Void,
+        of role: () async throws(NearbyError) -> Value
+    ) async -> Result<Value, NearbyError> {
+        let telling = Task {
+            for await event in events { tell(event) }
+        }
+        let result: Result<Value, NearbyError>
+        do throws(NearbyError) { result = .success(try await role()) } catch { result = .failure(error) }
+        await telling.value
+        return result
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 /// Many senders, one reader, in order: how events, results and timers reach a state machine one at a time.
 ///
 /// `send` suspends while `Limits.inbox` elements wait, so that a fast radio cannot grow the process; `post` never
@@ -29,7 +31,7 @@ final class Inbox<Element: Sendable>: Sendable {
         }
     }
 
-    private let state = Lock(State())
+    private let state = Locked(State())
 
     /// Hands an element over without waiting. Dropped once the inbox is closed.
     func post(_ element: Element) {

@@ -16,8 +16,8 @@ public final class NearbyClient: Sendable {
     private let radio: any Central
     private let hub = EventHub<ClientEvent>()
     private let inbox = Inbox<ClientDriver.Input>()
-    private let isRunning = Lock(false)
-    private let closing = Lock<Task<Void, Never>?>(nil)
+    private let isRunning = Locked(false)
+    private let closing = Locked<Task<Void, Never>?>(nil)
 
     /// - Throws: `invalidConfiguration` for a setting that makes no sense, a passcode that is none among them;
     ///   `payloadTooLarge` for a join request of more than 65,536 bytes, or 508 where only the basic profile is spoken.

@@ -72,19 +72,16 @@ public final class NearbyDiscoveryClient: Sendable {
                 ),
                 radio: radio
             )
-            let progress = client.events()
-            let watcher = Task {
-                for await event in progress {
-                    switch event {
-                    case .scanning, .passedOver: core.change(to: .scanning)
-                    case .connecting: core.change(to: .connecting)
-                    case .connected: core.change(to: .connected)
-                    default: break
-                    }
+            let result = await FacadeCore.outcome(client.events()) { event in
+                switch event {
+                case .scanning, .passedOver: core.change(to: .scanning)
+                case .connecting: core.change(to: .connecting)
+                case .connected: core.change(to: .connected)
+                default: break
                 }
+            } of: { () async throws(NearbyError) in
+                try await client.join()
             }
-            let result = await FacadeCore.outcome { () async throws(NearbyError) in try await client.join() }
-            await watcher.value
             switch result {
             case .success(let handoff):
                 core.report(.payloadReceived(handoff.message))
@@ -114,21 +111,17 @@ public final class NearbyDiscoveryClient: Sendable {
                 ),
                 radio: radio
             )
-            let progress = host.events()
-            let watcher = Task {
-                for await event in progress {
-                    switch event {
-                    case .serving: core.change(to: .hosting)
-                    case .unavailable(let error): core.report(.error(NearbyError(error)))
-                    case .joinRequested(let request): core.report(.joinRequested(request))
-                    case .delivered(let client): core.report(.delivered(client))
-                    default: break
-                    }
+            try await FacadeCore.outcome(host.events()) { event in
+                switch event {
+                case .serving: core.change(to: .hosting)
+                case .unavailable(let error): core.report(.error(NearbyError(error)))
+                case .joinRequested(let request): core.report(.joinRequested(request))
+                case .delivered(let client): core.report(.delivered(client))
+                default: break
                 }
-            }
-            let result = await FacadeCore.outcome { () async throws(NearbyError) in try await host.run() }
-            await watcher.value
-            try result.get()
+            } of: { () async throws(NearbyError) in
+                try await host.run()
+            }.get()
         }
     }
 

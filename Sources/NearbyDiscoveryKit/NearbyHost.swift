@@ -23,7 +23,7 @@ public final class NearbyHost: Sendable {
     private let radio: any Peripheral
     private let hub = EventHub<HostEvent>()
     private let inbox = Inbox<HostDriver.Input>()
-    private let isRunning = Lock(false)
+    private let isRunning = Locked(false)
 
     /// - Throws: `invalidConfiguration` for a setting that makes no sense, a passcode that is none and basic beside a
     ///   passcode among them; `payloadTooLarge`, with the number of bytes over, for a payload that fits no profile.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 /// Counts what happens, so that a manual clock can tell when nothing happens any more.
 final class Activity: Sendable {
     private let counter = Locked<UInt64>(0)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 /// Does something once: when told to, or when released.
 package final class ReleaseToken: Sendable {
     private let action: Locked<(@Sendable () -> Void)?>

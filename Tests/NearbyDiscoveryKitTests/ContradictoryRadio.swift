@@ -11,7 +11,7 @@ final class ContradictoryRadio: Radio {
     let notificationScope = NotificationScope.allSubscribers
     private let error: BluetoothError
     private let delay: Duration
-    private let attempts = Lock(0)
+    private let attempts = Locked(0)
 
     init(_ clock: ManualClock, refusing error: BluetoothError, after delay: Duration = .zero) {
         self.clock = clock

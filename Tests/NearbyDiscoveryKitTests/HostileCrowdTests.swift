@@ -13,7 +13,7 @@ import Testing
         let clock = ManualClock()
         let medium = SimulatedMedium(clock: clock)
         let (host, phone) = (medium.addAdapter(), medium.addAdapter())
-        let asked = Lock<[CheckedContinuation<Admission, Never>]>([])
+        let asked = Locked<[CheckedContinuation<Admission, Never>]>([])
         let server = try NearbyHost(NearbyHost.Configuration(appId: "a"), radio: host)
         try await clock.run {
             let running = Task {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
 import Testing
 
 @testable import NearbyDiscoveryKit
@@ -23,7 +24,7 @@ import Testing
     @Test func aSenderWaitsWhileTheInboxIsFull() async {
         let inbox = Inbox<Int>()
         for number in 0..<Limits.inbox { inbox.post(number) }
-        let sent = Lock(false)
+        let sent = Locked(false)
         let sender = Task {
             await inbox.send(1_000)
             sent.withLock { $0 = true }

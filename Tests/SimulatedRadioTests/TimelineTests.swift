@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
 import Testing
 
 @testable import SimulatedRadio

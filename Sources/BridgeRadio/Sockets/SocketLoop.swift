@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import BluetoothLE
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A value that arrives once, for any number of tasks.
-final class Latch<Value: Sendable>: Sendable {
+package final class Latch<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
         var nextWaiter = 0
@@ -11,10 +11,12 @@ final class Latch<Value: Sendable>: Sendable {
 
     private let state = Locked(State())
 
-    var value: Value? { state.withLock { $0.value } }
+    package var value: Value? { state.withLock { $0.value } }
+
+    package init() {}
 
     /// The first call counts.
-    func set(_ value: Value) {
+    package func set(_ value: Value) {
         let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
             guard state.value == nil else { return [] }
             state.value = value
@@ -25,7 +27,7 @@ final class Latch<Value: Sendable>: Sendable {
     }
 
     /// Also where the task is cancelled.
-    func value() async -> Value {
+    package func value() async -> Value {
         await withCheckedContinuation { continuation in
             let value = state.withLock { state -> Value? in
                 if let value = state.value { return value }
@@ -37,7 +39,8 @@ final class Latch<Value: Sendable>: Sendable {
         }
     }
 
-    func value(orWhenCancelled fallback: Value) async -> Value {
+    /// Gives the fallback where the task is cancelled first.
+    package func value(orWhenCancelled fallback: Value) async -> Value {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
