@@ -184,9 +184,14 @@ import Testing
         host.send(Sample.advertise())
         client.send(["command": "startScan"])
         _ = try await client.next("advertisementFound")
-        try await client.events.expectNone(for: .milliseconds(600), "a duplicate") {
-            $0.string("event") == "advertisementFound"
+        let first = ContinuousClock.now
+        var reports = 1
+        for _ in 1...2 {
+            _ = try await client.next("advertisementFound")
+            reports += 1
         }
+        // It advertises ten times a second.
+        #expect(Double(reports) <= first.duration(to: .now) / .seconds(1) + 2)
         client.send(["command": "startScan", "allowDuplicates": true])
         // Ten in less time than ten seconds, with much to spare for a busy machine.
         let start = ContinuousClock.now
