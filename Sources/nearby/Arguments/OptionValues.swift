@@ -84,12 +84,17 @@ struct RadioOptions: Sendable, Equatable {
 
     var whenUnavailable: UnavailablePolicy { wait ? .wait : .fail(after: .seconds(3)) }
 
-    func radio() async throws(NearbyError) -> any Radio {
+    func radio(telling console: Console) async throws(NearbyError) -> any Radio {
         switch name {
-        case .bridge(let address): try DefaultRadio.bridge(address, token: token)
-        // Whoever names a bus or an adapter means this machine's.
-        case nil where bus == nil && adapter == nil: try await DefaultRadio.choose()
-        case nil, .bluez: try DefaultRadio.make(bus: bus, adapter: adapter)
+        case .bridge(let address):
+            return try DefaultRadio.bridge(address, token: token)
+        case nil where bus == nil && adapter == nil:
+            let radio = try await DefaultRadio.choose()
+            if let bridge = radio as? BridgeRadio { console.note("No adapter here: using the bridge at \(bridge.endpoint)") }
+            return radio
+        case nil, .bluez:
+            // Whoever names a bus or an adapter means this machine's.
+            return try DefaultRadio.make(bus: bus, adapter: adapter)
         }
     }
 }

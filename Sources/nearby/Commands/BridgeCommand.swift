@@ -58,10 +58,12 @@ struct BridgeCommand: Command {
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
+        let radios: BridgeRadios
         let bridge: EmulatorBridge
         let endpoint: BridgeEndpoint
         do throws(BluetoothError) {
-            bridge = try EmulatorBridge(radios: try radios(), configuration: configuration)
+            radios = try self.radios()
+            bridge = try EmulatorBridge(radios: radios, configuration: configuration)
             endpoint = try await bridge.start()
         } catch {
             guard error.code == .unauthorized else { throw Failure(error) }
@@ -76,15 +78,27 @@ struct BridgeCommand: Command {
         let reading = Task(executorPreference: context.loop) {
             for await event in events { report.show(event) }
         }
+        let watching = watch(radios, context)
         let limit = TimeLimit(timeout, on: context.loop)
         await limit.run { [loop = context.loop] in
             while !Task.isCancelled { await loop.sleep(for: Limits.timeout) }
         }
         context.console.clearStatus()
+        watching?.cancel()
         // A task of its own: this one may be cancelled, and the clients' links have to be taken down all the same.
         await Task(executorPreference: context.loop) { await bridge.stop() }.value
         await reading.value
         return .done
+    }
+
+    /// Tells whoever runs the bridge why its clients have no Bluetooth.
+    private func watch(_ radios: BridgeRadios, _ context: CommandContext) -> Task<Void, Never>? {
+        guard case .shared(let radio) = radios else { return nil }
+        return Task(executorPreference: context.loop) {
+            for await status in radio.adapterStatuses() {
+                if let reason = status.reason { context.console.waiting(for: reason) }
+            }
+        }
     }
 
     private func radios() throws(BluetoothError) -> BridgeRadios {

@@ -82,7 +82,7 @@ struct HostCommand: Command {
         if let attached { try Attachment(reading: attached).add(to: &configuration.payload) }
         let host: NearbyHost
         do throws(NearbyError) {
-            host = try NearbyHost(configuration, radio: try await radio.radio())
+            host = try NearbyHost(configuration, radio: try await radio.radio(telling: context.console))
         } catch {
             throw Failure(error)
         }
