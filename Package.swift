@@ -116,7 +116,7 @@ targets += [
         name: "IntegrationTests",
         dependencies: [
             "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
-            "BluetoothLE", "DBus",
+            "BluetoothLE", "DBus", "EmulatorBridge", "BridgeRadio",
         ],
         swiftSettings: strict
     ),

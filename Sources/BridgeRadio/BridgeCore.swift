@@ -195,6 +195,7 @@ actor BridgeCore {
 
     private func greet(_ socket: LineSocket) async -> Result<Wire, BluetoothError> {
         var isExtended = false
+        var latest = AdapterStatus(.unknown)
         while true {
             guard case .line(let line)? = await socket.next() else { return .failure(noBridge) }
             let message: BridgeMessage
@@ -216,17 +217,20 @@ actor BridgeCore {
                             .unauthorized, "the bridge at \(endpoint) wants a token",
                             advice: "Ask whoever runs it, and pass it on."))
                 }
-                note(status)
+                latest = status
                 isExtended = extensionVersion != nil
                 guard isExtended else {
+                    note(latest)
                     scope.withLock { $0 = .central }
                     return .success(Wire(socket: socket, isExtended: false))
                 }
                 let hello = BridgeCommand.hello(version: BridgeLimits.extensionVersion, token: wantsToken ? token : nil)
                 socket.send(BridgeRequest(hello, id: "hello").line())
             case .bluetoothStateChanged(let status):
-                note(status)
+                // Told when the bridge has answered: before, it leaves out why.
+                latest = status
             case .done(_, let isBroadcast):
+                note(latest)
                 scope.withLock { $0 = isBroadcast == false ? .central : .allSubscribers }
                 return .success(Wire(socket: socket, isExtended: isExtended))
             case .error(let error, _):
@@ -267,6 +271,7 @@ actor BridgeCore {
         var new = new
         // The contract wants a name, and a bridge need not tell one.
         if new.state == .poweredOn, new.adapter == nil { new.adapter = "bridge" }
+        if new.state != .poweredOn, new.state != .unknown, new.reason == nil { new.reason = new.error }
         guard new != status else { return }
         let wasOn = status.state == .poweredOn
         status = new

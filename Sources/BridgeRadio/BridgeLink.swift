@@ -139,7 +139,8 @@ final class BridgeLink: PeripheralConnection {
             let key =
                 id.map { "=" + $0 }
                 ?? state.readers.keys.sorted().first { state.characteristics[$0]?.uuid == uuid }
-            return key.flatMap { state.readers[$0] }.map { Array($0.values) } ?? []
+            // In the order in which they subscribed, so that nobody has a value before who has waited longer.
+            return key.flatMap { state.readers[$0] }.map { $0.sorted { $0.key < $1.key }.map(\.value) } ?? []
         }
         for reader in readers { reader.yield(value) }
     }
