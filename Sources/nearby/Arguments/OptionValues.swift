@@ -90,7 +90,9 @@ struct RadioOptions: Sendable, Equatable {
             return try DefaultRadio.bridge(address, token: token)
         case nil where bus == nil && adapter == nil:
             let radio = try await DefaultRadio.choose()
-            if let bridge = radio as? BridgeRadio { console.note("No adapter here: using the bridge at \(bridge.endpoint)") }
+            if let bridge = (radio as? BridgeRadio)?.endpoint {
+                console.note("No adapter here: using the bridge at \(bridge)")
+            }
             return radio
         case nil, .bluez:
             // Whoever names a bus or an adapter means this machine's.
