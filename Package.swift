@@ -16,6 +16,7 @@ var products: [Product] = [
     .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
     .library(name: "BridgeRadio", targets: ["BridgeRadio"]),
     .library(name: "EmulatorBridge", targets: ["EmulatorBridge"]),
+    .library(name: "DeviceSession", targets: ["DeviceSession"]),
 ]
 
 var targets: [Target] = [
@@ -27,6 +28,7 @@ var targets: [Target] = [
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(name: "BridgeRadio", dependencies: ["BluetoothLE", "JSON"], swiftSettings: strict),
     .target(name: "EmulatorBridge", dependencies: ["BridgeRadio", "BluetoothLE"], swiftSettings: strict),
+    .target(name: "DeviceSession", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",
         dependencies: [
@@ -59,6 +61,9 @@ var targets: [Target] = [
         swiftSettings: strict
     ),
     .testTarget(
+        name: "DeviceSessionTests", dependencies: ["DeviceSession", "SimulatedRadio", "BluetoothLE"],
+        swiftSettings: strict),
+    .testTarget(
         name: "NearbyDiscoveryKitTests",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "HandoffSuite", "ContractSuite", "SimulatedRadio", "BluetoothLE",
@@ -90,17 +95,21 @@ products += [
 targets += [
     .systemLibrary(name: "CDBus", pkgConfig: "dbus-1", providers: [.apt(["libdbus-1-dev"])]),
     .target(name: "DBus", dependencies: ["CDBus"], swiftSettings: strict),
+    // Only the command line's: apps bring their own way to show a code.
+    .systemLibrary(name: "CQRencode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(name: "BlueZ", dependencies: ["DBus", "BluetoothLE"], swiftSettings: strict),
     .target(
         name: "BlueZSimulator",
         dependencies: ["DBus", "SimulatedRadio", "BluetoothLE"],
         swiftSettings: strict
     ),
+    .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
     .executableTarget(
         name: "nearby",
         dependencies: [
-            "NearbyDiscoveryKit", "NearbyProtocol", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus",
-            "EmulatorBridge", "BridgeRadio",
+            "NearbyDiscoveryKit", "NearbyProtocol", "DeviceSession", "BlueZSimulator", "SimulatedRadio",
+            "BluetoothLE", "DBus", "CQRencode", "CEdit", "EmulatorBridge",
+            "BridgeRadio",
         ],
         swiftSettings: strict
     ),
@@ -111,12 +120,12 @@ targets += [
         dependencies: ["BlueZSimulator", "SimulatedRadio", "DBus", "BluetoothLE"],
         swiftSettings: strict
     ),
-    .testTarget(name: "nearbyTests", dependencies: ["nearby"], swiftSettings: strict),
+    .testTarget(name: "nearbyTests", dependencies: ["nearby", "DeviceSession"], swiftSettings: strict),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [
-            "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator", "SimulatedRadio",
-            "BluetoothLE", "DBus", "EmulatorBridge", "BridgeRadio",
+            "NearbyDiscoveryKit", "DeviceSession", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator",
+            "SimulatedRadio", "BluetoothLE", "DBus", "EmulatorBridge", "BridgeRadio",
         ],
         swiftSettings: strict
     ),
@@ -129,6 +138,38 @@ targets += [
     ),
 ]
 #endif
+
+// Feeds the machines of NearbyProtocol, whose symbols are the package's own (Benchmarks/run.sh sealed).
+if Context.environment["NEARBY_BENCHMARKS"] != nil {
+    targets.append(
+        .executableTarget(
+            name: "SealedCost", dependencies: ["NearbyProtocol", "CSodium"], path: "Benchmarks/Sources/SealedCost",
+            swiftSettings: strict
+        ))
+}
+
+// The fuzz targets (scripts/fuzz.sh): they need the rooms' internal symbols and libFuzzer's run time, and an ordinary
+// build must not know of them. The command line becomes a library there, since the program is libFuzzer's.
+if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: { $0.name == "nearby" }) {
+    products.removeAll { $0.name == "nearby" }
+    targets.removeAll { $0 === nearby }
+    targets += [
+        .target(
+            name: "nearby", dependencies: nearby.dependencies, exclude: ["Nearby.swift"], swiftSettings: strict
+        ),
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "NearbyFuzz",
+            dependencies: [
+                "CFuzzer", "nearby", "NearbyProtocol", "NearbyDiscoveryKit", "BlueZ", "BluetoothLE", "DBus",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: strict,
+            // gold fails on a link with both sanitizers.
+            linkerSettings: [.unsafeFlags(["-use-ld=lld"])]
+        ),
+    ]
+}
 
 let package = Package(
     name: "NearbyDiscoveryKit",

@@ -11,9 +11,7 @@ cd "$(dirname "$0")/.."
 . scripts/lib/toolchain.sh
 
 need_swift
-need_packages "building (libdbus)" libdbus-1-dev
-need_packages "building (libsodium, for sealed payloads)" libsodium-dev
-command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
+need_build_packages
 command -v dbus-daemon >/dev/null || need_packages "the demo's private bus" dbus
 echo "Building nearby…" >&2
 swift build --product nearby >&2

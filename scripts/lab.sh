@@ -210,6 +210,7 @@ if [ -n "$setup_only" ]; then
     exit $status
 fi
 if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
+    need_build_packages
     (cd "$HERE" && swift build --product nearby >&2) || exit 70
     nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
 fi

@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.."
 
 swift format lint --strict --parallel --recursive Package.swift Sources Tests Demo
 
+# The table of UUID names is what its data says.
+python3 scripts/uuid-names.py --check
+
 # A newline at the end, no trailing blanks, and the licence in each source file.
 bad=0
 while IFS= read -r file; do

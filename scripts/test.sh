@@ -51,9 +51,7 @@ while [ $# -gt 0 ]; do
 done
 
 need_swift
-need_packages "building (libdbus)" libdbus-1-dev
-need_packages "building (libsodium, for sealed payloads)" libsodium-dev
-command -v pkg-config >/dev/null || need_packages "building (where libdbus is)" pkg-config
+need_build_packages
 command -v dbus-daemon >/dev/null || need_packages "the tests' private buses" dbus
 python3 -c 'import ensurepip, venv' 2>/dev/null ||
     need_packages "the Python environment of the tests' foreign peers (bleak, dbus-fast)" python3 python3-venv

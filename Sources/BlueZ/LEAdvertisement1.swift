@@ -19,7 +19,7 @@ final class LEAdvertisement1: ExportedObject {
         self.onRelease = onRelease
         var properties = values.sorted { $0.key < $1.key }.map {
             ExportedInterface.Property(
-                $0.key, $0.value.signature, emitsChange: $0.key == "Discoverable" ? .withValue : .constant)
+                $0.key, $0.value.signature, emitsChange: $0.key == "Duration" ? .withValue : .constant)
         }
         // bluetoothd tells what power and instance it chose (rule 12). Accepted, not kept.
         properties.append(.init("TxPower", "n", access: .readWrite, emitsChange: .none))
@@ -39,6 +39,8 @@ final class LEAdvertisement1: ExportedObject {
             // Sets the flag "LE general discoverable", for this advertisement only. Without it some scanners leave us
             // out, and phones page the BR/EDR side of a dual-mode adapter (rule 12). In BlueZ since 5.50.
             "Discoverable": .bool(true),
+            // Whatever is the kernel's turn among several advertisements, as without it. Here to be announced (rule 14).
+            "Duration": .uint16(0),
         ]
         if !request.serviceUUIDs.isEmpty {
             values["ServiceUUIDs"] = .strings(request.serviceUUIDs.map(\.longDescription))

@@ -67,14 +67,15 @@ extension RadioCore {
         withdraw(session)
     }
 
-    /// Whatever bluetoothd reads of an advertisement that is said to have changed makes it give the whole to the kernel
-    /// again, in each version (src/advertising.c, properties_changed); that starts the advertising anew.
+    /// A property that is said to have changed makes bluetoothd give the whole advertisement to the kernel again, in each
+    /// version (src/advertising.c, properties_changed); that starts the advertising anew. `Duration` always does. (Not so
+    /// `Discoverable`: told what it knows already, bluetoothd forgets it and refreshes nothing.)
     private func refresh(_ session: Serving) {
         guard let path = session.advertisement else { return }
         withConnection { connection in
             // Nothing but a lost connection can refuse it, and after that everything is registered anew.
             try? connection.emitPropertiesChanged(
-                path, BlueZName.advertisement, changed: [("Discoverable", .bool(true))])
+                path, BlueZName.advertisement, changed: [("Duration", .uint16(0))])
         }
     }
 

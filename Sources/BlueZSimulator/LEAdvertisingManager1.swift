@@ -164,6 +164,12 @@ final class LEAdvertisingManager1: BusInterface {
     /// The application said that its advertisement changed, be it to what it was: it goes to the kernel again, which
     /// starts it anew (properties_changed). What bluetoothd cannot parse is ignored.
     private func refresh(_ instance: Instance, _ changed: [String: DBusValue]) {
+        var changed = changed
+        if changed["Discoverable"] != nil, changed["Discoverable"] == instance.properties["Discoverable"] {
+            // Told what it knows, it forgets it, and that is no reason to refresh (ad_replace_data in src/shared/ad.c).
+            changed["Discoverable"] = nil
+            instance.properties["Discoverable"] = nil
+        }
         let properties = instance.properties.merging(changed) { $1 }
         guard !changed.isEmpty,
             let data = try? AdvertisementData(

@@ -21,6 +21,13 @@ struct HandoffQuota: Equatable {
         return true
     }
 
+    /// Whether a handoff that was promised before may go out once more: its place is still its own, or one is free. A
+    /// client that was cut off gives its place up, and may find it taken when it comes back.
+    func mayRepeat(_ id: JoinID) -> Bool {
+        guard let limit else { return true }
+        return pending.contains(id) || delivered + pending.count < limit
+    }
+
     /// The machine's form of an admission. A reject frees the join's place.
     mutating func decide(_ id: JoinID, _ admission: Admission) -> AdmissionDecision {
         switch admission {
@@ -38,8 +45,8 @@ struct HandoffQuota: Equatable {
     mutating func observe(_ event: ExtendedHostEvent) {
         switch event {
         case .joined(let id, _):
-            // It had given its place back when its client left, or still has it. It was promised its answer: it may be
-            // one more than the limit for a moment.
+            // It had given its place back when its client left, or still has it: `mayRepeat` has seen to it that there
+            // is one.
             if limit != nil { pending.insert(id) }
         case .delivered(let id, _):
             delivered += 1

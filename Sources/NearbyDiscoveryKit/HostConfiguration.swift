@@ -17,7 +17,8 @@ extension NearbyHost {
         public var payload: NearbyPayload
         /// The advertised name, at most 29 bytes in UTF-8; `nil` advertises none.
         public var name: String?
-        /// After so many deliveries `run` returns; `nil`: never.
+        /// After so many deliveries `run` returns; `nil`: never. A client that is cut off before its receipt gives its place
+        /// up, though it may have the payload already; it may come back for it as long as no other has the place.
         public var maximumHandoffs: Int?
         public var whenUnavailable: UnavailablePolicy
         /// `.auto` serves the extended profile and, unless there is a passcode, the basic one beside it.

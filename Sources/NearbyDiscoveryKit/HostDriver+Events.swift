@@ -25,7 +25,7 @@ extension HostDriver {
     func report(_ event: ExtendedHostEvent) {
         quota.observe(event)
         switch event {
-        case .requested, .joined, .attemptFailed, .frameRefused:
+        case .requested, .joined, .repeated, .attemptFailed, .frameRefused:
             // A request is told of when the app is asked, a failed attempt when it is rejected. A refused frame is
             // nobody's join yet.
             break

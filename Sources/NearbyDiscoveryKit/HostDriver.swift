@@ -207,7 +207,8 @@ final class HostDriver {
         case Self.messageID:
             await perform(machine.write(id, from: peer, value, offset: offset, mtu: mtu, at: now), on: session)
         case Self.channelID where extended != nil:
-            let actions = extended?.write(id, from: peer, value, offset: offset, mtu: mtu, at: now)
+            let actions = extended?.write(
+                id, from: peer, value, offset: offset, mtu: mtu, at: now, mayRepeat: quota.mayRepeat)
             await perform(actions, on: session)
         default:
             await refuse(id, ATTErrorCode(rawValue: 0x03), on: session)

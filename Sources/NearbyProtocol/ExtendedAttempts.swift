@@ -24,6 +24,8 @@ struct ExtendedAttempt: Sendable {
     var sealed: SealedMessage?
     /// Whether the answer set out while the device was not subscribed: then it goes out once more when it is.
     var isUnheard = false
+    /// Whether its join was delivered by another attempt: whatever becomes of this one, nobody is told.
+    var isRepeat = false
 
     var deadline: Instant? {
         switch state {
@@ -70,6 +72,11 @@ struct ExtendedAttempts: Sendable {
 
     func of(_ peer: PeerID) -> [ExtendedAttempt] {
         all.filter { $0.peer == peer }
+    }
+
+    /// Nothing more is told of a join that was delivered.
+    mutating func delivered(_ join: JoinID) {
+        for position in all.indices where all[position].join == join { all[position].isRepeat = true }
     }
 
     func waiting(for join: JoinID) -> [ExtendedAttempt] {

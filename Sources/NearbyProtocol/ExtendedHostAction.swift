@@ -37,6 +37,8 @@ package enum ExtendedHostEvent: Equatable, Sendable {
     case requested(JoinID, PeerID)
     /// A request came again and gets the answer that there was, or will be.
     case joined(JoinID, PeerID)
+    /// A request came again whose handoff was delivered before: it gets the same answer, and counts for nothing more.
+    case repeated(JoinID, PeerID)
     /// So many bytes of the handoff's message have been handed to the radio; not necessarily over the air.
     case progress(JoinID, PeerID, bytes: Int, of: Int)
     /// All of the handoff was given to the radio.

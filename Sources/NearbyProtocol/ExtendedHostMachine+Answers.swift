@@ -79,12 +79,21 @@ extension ExtendedHostMachine {
             guard undecided[join] == nil, admissions.take(join) != nil else { return [] }
             return [.cancelDecision(join), .report(.failed(join, attempt.peer, why))]
         case .answering(let join):
-            return join == nil && attempt.reply?.content != .handoff ? [] : [.report(.failed(join, attempt.peer, why))]
+            if let join { return failed(join, attempt, why) }
+            return attempt.reply?.content != .handoff ? [] : [.report(.failed(nil, attempt.peer, why))]
         case .awaitingReceipt(let join, _):
-            return [.report(.failed(join, attempt.peer, why))]
+            return failed(join, attempt, why)
         case .rejected:
             return []
         }
+    }
+
+    /// One attempt of a join has failed. The join has only if it was not delivered, and no other attempt goes on.
+    private func failed(
+        _ join: JoinID, _ attempt: ExtendedAttempt, _ why: ExtendedHostFailure
+    ) -> [ExtendedHostAction] {
+        guard !attempt.isRepeat, !attempts.all.contains(where: { $0.join == join }) else { return [] }
+        return [.report(.failed(join, attempt.peer, why))]
     }
 
     // MARK: Sending
@@ -142,12 +151,16 @@ extension ExtendedHostMachine {
         while let transmission = transmissions.expired(at: now) {
             guard transmission.purpose == .answer, let attempt = attempts[transmission.tag] else { continue }
             attempts[transmission.tag] = nil
-            actions.append(.report(.failed(attempt.join, transmission.peer, .tooSlow)))
+            guard let join = attempt.join else {
+                actions.append(.report(.failed(nil, transmission.peer, .tooSlow)))
+                continue
+            }
+            actions += failed(join, attempt, .tooSlow)
         }
         while let attempt = attempts.expired(at: now) {
             transmissions.drop { $0.tag == attempt.tag && $0.purpose == .answer }
             if case .awaitingReceipt(let join, _) = attempt.state {
-                actions.append(.report(.failed(join, attempt.peer, .noReceipt)))
+                actions += failed(join, attempt, .noReceipt)
             }
         }
         while let pending = admissions.expired(at: now) {

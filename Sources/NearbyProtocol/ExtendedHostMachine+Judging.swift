@@ -3,7 +3,8 @@
 extension ExtendedHostMachine {
     /// A whole message has come.
     mutating func judge(
-        _ message: [UInt8], _ tag: FrameTag, _ request: RequestID, from peer: PeerID, at now: Instant
+        _ message: [UInt8], _ tag: FrameTag, _ request: RequestID, from peer: PeerID, at now: Instant,
+        mayRepeat: (JoinID) -> Bool
     ) -> [ExtendedHostAction] {
         if let attempt = attempts[tag] { return receipt(message, of: attempt, request, at: now) }
         guard let opening = OpeningMessage(message), FrameTag(share: opening.share) == tag else {
@@ -27,7 +28,7 @@ extension ExtendedHostMachine {
             return attemptFailed(opening, tag, request, peer, at: now)
         }
         failures.succeeded(peer)
-        return judge(plaintext, opening, channel, tag, request, from: peer, at: now)
+        return judge(plaintext, opening, channel, tag, request, from: peer, at: now, mayRepeat: mayRepeat)
     }
 
     private mutating func attemptFailed(
@@ -44,7 +45,7 @@ extension ExtendedHostMachine {
     /// A request that opened; the write is acknowledged whatever is in it.
     private mutating func judge(
         _ plaintext: [UInt8], _ opening: OpeningMessage, _ channel: SealedChannel, _ tag: FrameTag,
-        _ request: RequestID, from peer: PeerID, at now: Instant
+        _ request: RequestID, from peer: PeerID, at now: Instant, mayRepeat: (JoinID) -> Bool
     ) -> [ExtendedHostAction] {
         func attempt(_ state: ExtendedAttempt.State, _ appId: String?) -> ExtendedAttempt {
             ExtendedAttempt(
@@ -69,8 +70,15 @@ extension ExtendedHostMachine {
         if isStopped { return reject(&self, envelope.appId, .sessionEnded, "The session has ended.") }
         let key = AnswerMemory.Key(envelope, bytes: plaintext)
         if let key, let known = memory[key] {
-            reply(known.answer, to: attempt(.answering(nil), envelope.appId), known.join, at: now)
-            return [.acknowledge(request), .report(.joined(known.join, peer))]
+            if known.answer.content == .handoff, !known.isDelivered, !mayRepeat(known.join) {
+                return reject(&self, envelope.appId, .busy, "The host is serving another client.")
+                    + [.report(.failed(nil, peer, .busy))]
+            }
+            var attempt = attempt(.answering(nil), envelope.appId)
+            attempt.isRepeat = known.isDelivered
+            reply(known.answer, to: attempt, known.join, at: now)
+            let event = known.isDelivered ? ExtendedHostEvent.repeated : ExtendedHostEvent.joined
+            return [.acknowledge(request), .report(event(known.join, peer))]
         }
         if let key, let join = undecided.first(where: { $0.value == key })?.key {
             attempts[tag] = attempt(.deciding(join), envelope.appId)
@@ -105,7 +113,10 @@ extension ExtendedHostMachine {
         guard plaintext.isEmpty, case .awaitingReceipt(let join, _) = attempt.state else { return actions }
         attempts[attempt.tag] = nil
         transmissions.drop { $0.tag == attempt.tag }
-        if memory.delivered(join) { actions.append(.report(.delivered(join, attempt.peer))) }
+        if !attempt.isRepeat, memory.delivered(join) {
+            attempts.delivered(join)
+            actions.append(.report(.delivered(join, attempt.peer)))
+        }
         return actions
     }
 

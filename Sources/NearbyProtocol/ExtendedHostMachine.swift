@@ -122,8 +122,11 @@ package struct ExtendedHostMachine: Sendable {
     /// - Parameters:
     ///   - offset: anything but 0 is refused: a frame is never longer than one write.
     ///   - mtu: the connection's ATT MTU now; nil: the newest that is known, or the configuration's.
+    ///   - mayRepeat: whether a handoff that was decided on, and has not been delivered, may go out once more; if not,
+    ///     whoever asks for it again gets `busy`.
     package mutating func write(
-        _ request: RequestID, from peer: PeerID, _ bytes: [UInt8], offset: Int = 0, mtu: Int?, at now: Instant
+        _ request: RequestID, from peer: PeerID, _ bytes: [UInt8], offset: Int = 0, mtu: Int?, at now: Instant,
+        mayRepeat: (JoinID) -> Bool = { _ in true }
     ) -> [ExtendedHostAction] {
         var actions = expire(at: now)
         guard touch(peer, mtu: mtu) else { return actions + [.refuse(request, .insufficientResources)] }
@@ -145,7 +148,7 @@ package struct ExtendedHostMachine: Sendable {
             let code: ATTErrorCode = fault == .tooManyMessages ? .insufficientResources : .frameRefused
             actions += [.refuse(request, code), .report(.frameRefused(peer, fault))]
         case .complete(let message, _):
-            actions += judge(message, frame.tag, request, from: peer, at: now)
+            actions += judge(message, frame.tag, request, from: peer, at: now, mayRepeat: mayRepeat)
         }
         return actions + advance(at: now)
     }

@@ -72,6 +72,13 @@ public final class SimulatedMedium: Sendable {
         }
     }
 
+    /// Raises the ATT MTU of the links that there are between these two, as a peer does whose stack exchanges it late.
+    ///
+    /// - Parameter mtu: at most 517; below what a link has, which no stack can do, it changes nothing.
+    public func exchangeMTU(_ mtu: Int, between one: SimulatedRadio, and other: SimulatedRadio) {
+        core.turn { $0.exchangeMTU(mtu, one.id, other.id) }
+    }
+
     /// Moves two adapters out of each other's range, or back. A link between them ends by supervision time-out.
     public func setInRange(_ inRange: Bool, between one: SimulatedRadio, and other: SimulatedRadio) {
         core.turn { $0.setInRange(inRange, one.id, other.id) }

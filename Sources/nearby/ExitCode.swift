@@ -39,7 +39,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .poweredOff: "the adapter is off or blocked"
         case .outputFailed: "the output cannot be written"
         case .nothingFound: "the time was up and nothing was found"
-        case .linkFailed: "a host was found, and the exchange with it failed"
+        case .linkFailed: "a host or device was found, and the exchange with it failed"
         case .noPermission: "the system does not let this user use Bluetooth"
         case .rejected: "the host said no"
         case .wrongPasscode: "the host did not accept the passcode"

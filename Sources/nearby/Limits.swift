@@ -46,6 +46,16 @@ enum Limits {
     static let devicesCounted = 65_536
     /// Bytes of one line typed at a prompt, or of one line that a child process prints.
     static let lineBytes = 8_192
+    /// Lines of a console that wait to be sent; a pipe is read no further then.
+    static let typedLines = 64
+    /// Bytes of the key of `--xor`.
+    static let keyBytes = 256
+    /// Bytes of a device's name on the command line: the longest that a scan response holds, and some.
+    static let deviceNameBytes = 248
+    /// The largest `--reconnect`.
+    static let reconnections = 100
+    /// How long a device may take to show its services and to turn notifications on.
+    static let deviceReady: Duration = .seconds(30)
     /// Bytes of output that `demo` keeps of a child process to check it.
     static let keptOutputBytes = 65_536
 }

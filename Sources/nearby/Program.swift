@@ -28,6 +28,7 @@ enum Program {
     static let commands: [any Command.Type] = [
         HostCommand.self, JoinCommand.self, ScanCommand.self, SimulateCommand.self, DemoCommand.self,
         BridgeCommand.self,
+        DeviceScanCommand.self, DeviceInfoCommand.self, DeviceServicesCommand.self, DeviceConsoleCommand.self,
     ]
 
     static func run(_ words: Result<[String], Failure>) -> ExitCode {
@@ -68,6 +69,7 @@ enum Program {
             let code = ExitCode(signal: number)
             let leave: @Sendable () -> Void = {
                 console.clearStatus()
+                EditingTerminal.restore()
                 _exit(code.rawValue)
             }
             // The second one: whoever sends it does not want to wait for the clean-up.

@@ -195,11 +195,13 @@ extension OnABus {
             #expect(bench.fake.calls.suffix(2) == ["UnregisterAdvertisement", "RegisterAdvertisement"])
             // There and back: the radio has the answer.
             _ = try await bench.call("StopNotify")
-            try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
             var signals = changes.makeAsyncIterator()
-            #expect(await signals.next()?.body[1].asDictionary == ["Discoverable": .bool(true)])
-            try await bench.fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
-            #expect(await signals.next() != nil)
+            let second = try await bench.fake.addDevice(2, ["Connected": .bool(true)])
+            #expect(await signals.next()?.body[1].asDictionary == ["Duration": .uint16(0)])
+            for (path, isConnected) in [(device, false), (second, false), (device, true), (second, true)] {
+                try await bench.fake.set(path, "org.bluez.Device1", ["Connected": .bool(isConnected)])
+                #expect(await signals.next() != nil)
+            }
             #expect(bench.fake.calls.count { $0 == "RegisterAdvertisement" } == 2)
             await bench.session.stop()
         }

@@ -34,6 +34,34 @@ extension ContractCase {
                 try require(late.type == .handoff, "the first client's answer: \(late)")
             }
         },
+        ContractCase("A basic client that floods does not hold up an extended one", needs: [.secondCentral]) { bench in
+            let payload: NearbyPayload = ["roomCode": "SWIFT42", "text": .string(String(repeating: "t", count: 4_000))]
+            let admit: @Sendable (JoinRequest) async -> Admission = { request in
+                request.security == .plaintext ? .reject(message: "no") : .handoff(payload)
+            }
+            try await bench.withHost(admit: admit) { _ in
+                let alone = try await bench.join(bench.configuration(profile: .extended))
+                let other = try bench.other
+                let flooder = try await RawClient.connect(bench, from: other)
+                _ = try await flooder.subscribe()
+                let flood = Task { await flooder.flood() }
+                let flooded: Handoff
+                do {
+                    flooded = try await bench.join(bench.configuration(profile: .extended))
+                } catch {
+                    flood.cancel()
+                    throw error
+                }
+                flood.cancel()
+                let written = await flood.value
+                await flooder.connection.disconnect()
+                try require(written > 10, "\(written) requests are no flood")
+                try require(flooded.payload == payload, "the payload came as it went")
+                // No longer than one exchange; on a busy machine that is no exact figure.
+                let (usual, taken) = (alone.timing.exchange, flooded.timing.exchange)
+                try require(taken <= usual * 2 + .seconds(1), "\(taken) in place of \(usual)")
+            }
+        },
         ContractCase("A slow decision about one client does not hold up another", needs: [.secondCentral]) { bench in
             let clock = bench.peripheral.clock
             try await bench.withHost(
@@ -70,6 +98,29 @@ extension ContractCase {
             await host.stop()
             throw error
         }
+    }
+}
+
+extension HandoffTiming {
+    /// From the link to the answer.
+    fileprivate var exchange: Duration {
+        answered - connected
+    }
+}
+
+extension RawClient {
+    /// Asks again and again, never the same, until the task is cancelled.
+    ///
+    /// - Returns: how often.
+    fileprivate func flood() async -> Int {
+        var count = 0
+        while !Task.isCancelled {
+            count += 1
+            // Refused or not, the next one comes; with a pause in which a simulated radio's clock can move.
+            try? await write(Suite.request(payload: ["n": .int(count)]))
+            try? await sleep(.milliseconds(2), bench.central.clock)
+        }
+        return count
     }
 }
 

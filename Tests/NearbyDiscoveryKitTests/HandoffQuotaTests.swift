@@ -73,4 +73,25 @@ import Testing
         quota.observe(ExtendedHostEvent.joined(1, "peer"))
         #expect(quota.admits(2) == false)
     }
+
+    @Test func whoComesBackFindsItsPlaceTakenOrFree() {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1) == true)
+        #expect(quota.mayRepeat(1))
+        quota.observe(ExtendedHostEvent.failed(1, "peer", .disconnected))
+        #expect(quota.mayRepeat(1))
+        #expect(quota.admits(2) == true)
+        #expect(!quota.mayRepeat(1))
+        quota.observe(ExtendedHostEvent.failed(2, "other", .disconnected))
+        #expect(quota.mayRepeat(1))
+        #expect(HandoffQuota(limit: nil).mayRepeat(1))
+    }
+
+    @Test func whatWasDeliveredBeforeTakesNoPlace() {
+        var quota = HandoffQuota(limit: 2)
+        #expect(quota.admits(1) == true)
+        quota.observe(ExtendedHostEvent.delivered(1, "peer"))
+        quota.observe(ExtendedHostEvent.repeated(1, "peer"))
+        #expect(quota.admits(2) == true)
+    }
 }

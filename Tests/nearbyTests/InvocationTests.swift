@@ -71,11 +71,13 @@ import Testing
 
     @Test(
         arguments: [
-            ([], "a command is missing: host, join, scan, simulate, demo, bridge", nil),
+            ([], "a command is missing: host, join, scan, simulate, demo, bridge, device", nil),
             (["hots"], "unknown command “hots”", "Did you mean host?"),
             (["--json"], "unknown option “--json”", "The command comes first."),
             (["--version", "x"], "unexpected argument “x”", nil),
             (["help", "hots"], "unknown command “hots”", "Did you mean host?"),
+            (["device"], "device what? device scan, device info, device services, device console", nil),
+            (["device", "scam"], "unknown command “device scam”", "Did you mean device scan?"),
             (["\u{1B}c"], "unknown command “\\u{1b}c”", nil),
         ] as [([String], String, String?)])
     func refusesWhatIsNoCommand(words: [String], message: String, advice: String?) {
@@ -91,8 +93,9 @@ import Testing
 
     @Test(arguments: Program.commands.map { $0.spec.name })
     func everyCommandHasHelpWithItsOptions(name: String) throws {
-        let help = try #require(try text([name, "--help"]))
-        #expect(try text(["help", name]) == help)
+        let words = name.split(separator: " ").map(String.init)
+        let help = try #require(try text(words + ["--help"]))
+        #expect(try text(["help"] + words) == help)
         let spec = try #require(Program.commands.first { $0.spec.name == name }?.spec)
         for option in spec.allOptions { #expect(help.contains("--\(option.name)")) }
         #expect(help.contains("`nearby --help` lists the exit codes."))

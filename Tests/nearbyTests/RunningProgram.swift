@@ -95,8 +95,9 @@ struct SimulatedBus {
     let address: String
     private let program: RunningProgram
 
-    init(adapters: Int = 2) async throws {
-        program = try RunningProgram(["simulate", "--json", "--adapters", "\(adapters)"])
+    init(adapters: Int = 2, device: Bool = false) async throws {
+        let more = device ? ["--device"] : []
+        program = try RunningProgram(["simulate", "--json", "--adapters", "\(adapters)"] + more)
         let isReady = await program.prints("simulating")
         try #require(isReady, "\(program.errors)")
         let line = try JSONObject(parsing: [UInt8]((program.output.first ?? "").utf8))

@@ -20,3 +20,12 @@ need_packages() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq \
         --no-install-recommends "${missing[@]}" >/dev/null
 }
+
+# need_build_packages: what `swift build` needs for all of this package.
+need_build_packages() {
+    need_packages "building (libdbus)" libdbus-1-dev
+    need_packages "building (libsodium, for sealed payloads)" libsodium-dev
+    need_packages "building (libqrencode, for the command line's QR codes)" libqrencode-dev
+    need_packages "building (libedit, for the command line's console)" libedit-dev
+    command -v pkg-config >/dev/null || need_packages "building (where the libraries are)" pkg-config
+}

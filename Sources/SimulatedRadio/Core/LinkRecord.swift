@@ -23,7 +23,8 @@ struct LinkRecord {
     let id: LinkID
     let central: AdapterID
     let peripheral: AdapterID
-    let attMTU: Int
+    /// A peer may ask for a larger one at any time, once (Core Specification, Vol 3, Part F, 3.4.2).
+    var attMTU: Int
     let down: Latch<DisconnectReason>
 
     /// ATT requests: the first is under way.

@@ -41,6 +41,12 @@ extension MediumState {
         linkIDs(of: id).compactMap { links[$0].flatMap { info(of: $0, at: id) } }
     }
 
+    mutating func exchangeMTU(_ mtu: Int, _ one: AdapterID, _ other: AdapterID) {
+        for link in [link(from: one, to: other), link(from: other, to: one)].compactMap({ $0 }) {
+            links[link.id]?.attMTU = max(link.attMTU, min(mtu, Limits.attMTU.upperBound))
+        }
+    }
+
     /// The ATT MTU as the central's stack tells it.
     func toldMTU(_ id: LinkID) -> Int? {
         guard let link = links[id] else { return nil }

@@ -17,6 +17,15 @@ enum PasscodeArguments {
         case none
         case random
         case given(Passcode)
+
+        /// What it gives; each time another one where one is made up.
+        func passcode() -> Passcode? {
+            switch self {
+            case .none: nil
+            case .random: .random()
+            case .given(let passcode): passcode
+            }
+        }
     }
 
     static func source(_ values: OptionValues, allowsRandom: Bool) throws(Failure) -> Source {

@@ -12,7 +12,9 @@ struct HostCommand: Command {
             .appId, .payload, .payloadFile,
             .value("attach", nil, "FILE", "put a file of at most 48 KiB into the payload"),
             .value("passcode", nil, "CODE", "ask clients for it: 4 to 64 characters, random, or -"),
-            .passcodeFile, .profile, .sessionId,
+            .passcodeFile,
+            .flag("qr", nil, "show app id and passcode as a QR code, on a terminal"),
+            .profile, .sessionId,
             .value("name", "n", "NAME", "the name to advertise, at most 29 bytes (default: none)"),
             .flag("once", nil, "end after the first delivery"),
             .value("max-joins", nil, "N", "end after N deliveries, 1 to \(Limits.joins)"),
@@ -30,7 +32,7 @@ struct HostCommand: Command {
         examples: [
             "nearby host --app-id com.example.chat --payload roomCode=SWIFT42",
             "nearby host --app-id com.example.chat --payload room=7 seats:=4 --once --timeout 2m",
-            "nearby host --app-id com.example.files --attach plan.pdf --passcode random --once",
+            "nearby host --app-id com.example.files --attach plan.pdf --passcode random --qr --once",
             "echo '{\"roomCode\":\"SWIFT42\"}' | nearby host -a com.example.chat --payload-file - --json",
         ]
     )
@@ -40,6 +42,8 @@ struct HostCommand: Command {
     let timeout: Duration?
     /// One that was made up, to be shown.
     private let madeUp: Passcode?
+    /// The one to show as a QR code.
+    private let pictured: Passcode?
     /// The file to put into the payload.
     private let attached: String?
     private let radio: RadioOptions
@@ -63,23 +67,25 @@ struct HostCommand: Command {
         }
         configuration.payload = payload
         configuration.profile = try values.value("profile", as: .profile) ?? .auto
-        switch try PasscodeArguments.source(values, allowsRandom: true) {
-        case .none:
-            madeUp = nil
-        case .random:
-            let passcode = Passcode.random()
-            configuration.security = .passcode(passcode)
-            madeUp = passcode
-        case .given(let passcode):
-            configuration.security = .passcode(passcode)
-            madeUp = nil
+        let source = try PasscodeArguments.source(values, allowsRandom: true)
+        let passcode = source.passcode()
+        if let passcode { configuration.security = .passcode(passcode) }
+        madeUp = source == .random ? passcode : nil
+        try values.refuse("qr", with: "json")
+        if values.flag("qr"), passcode == nil {
+            throw .usage(option: "qr", "there is no passcode to show; give --passcode random")
         }
+        pictured = values.flag("qr") ? passcode : nil
         self.configuration = configuration
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
         var configuration = configuration
         if let attached { try Attachment(reading: attached).add(to: &configuration.payload) }
+        if pictured != nil, !context.console.errorsAreTerminal {
+            // Anywhere else it would only be a passcode in some file.
+            throw .usage(option: "qr", "a QR code is for a terminal, and standard error is none")
+        }
         let host: NearbyHost
         do throws(NearbyError) {
             host = try NearbyHost(configuration, radio: try await radio.radio(telling: context.console))
@@ -90,6 +96,7 @@ struct HostCommand: Command {
         report.begin(notices: host.notices)
         // For the person at the host and nobody else: never in --json, and with --quiet all the same.
         if let madeUp { context.console.error("Passcode: \(madeUp.reveal())") }
+        if let pictured { report.picture(pictured) }
         let events = host.events()
         let reading = Task(executorPreference: context.loop) {
             for await event in events { report.show(event) }

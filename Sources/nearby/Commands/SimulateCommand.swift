@@ -11,6 +11,7 @@ struct SimulateCommand: Command {
         options: [
             .value("bus", nil, "ADDRESS", "the bus to own org.bluez on (default: a private one, started for it)"),
             .value("adapters", nil, "N", "how many adapters, 1 to \(Limits.simulatedAdapters) (default: 2)"),
+            .flag("device", nil, "with a device to talk to: \(SimulatedUART.name), for `nearby device`"),
             .value("timeout", "t", "TIME", "end after TIME, such as 10m (default: run until Ctrl-C)"),
         ] + OptionSpec.output,
         notes: ["The adapters are hci0, hci1 and so on. Give each process its own: --adapter hci0."],
@@ -24,17 +25,19 @@ struct SimulateCommand: Command {
     let output: OutputOptions
     let bus: String?
     let adapters: Int
+    let hasDevice: Bool
     let timeout: Duration?
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)
         bus = try values.value("bus", as: .busAddress)
         adapters = try values.value("adapters", as: .count(1...Limits.simulatedAdapters)) ?? 2
+        hasDevice = values.flag("device")
         timeout = try values.value("timeout", as: .time)
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
-        let simulation = try await Simulation.start(bus: bus, adapters: adapters)
+        let simulation = try await Simulation.start(bus: bus, adapters: adapters, hasDevice: hasDevice)
         report(simulation, context.console)
         context.console.status("Simulating (Ctrl-C ends)")
         let limit = TimeLimit(timeout, on: context.loop)
@@ -65,6 +68,7 @@ struct SimulateCommand: Command {
         for adapter in simulation.adapters {
             console.result(TextTable.line("adapter", "\(adapter.name)  \(adapter.address)"))
         }
+        if hasDevice { console.note("`nearby device` finds \(SimulatedUART.name).") }
         for line in Self.next(bus: simulation.bus, adapters: simulation.adapters.map(\.name)) { console.note(line) }
     }
 

@@ -44,6 +44,8 @@ final class Console: Sendable {
 
     var outputIsTerminal: Bool { streams.outputIsTerminal }
 
+    var errorsAreTerminal: Bool { streams.errorsAreTerminal }
+
     var isInteractive: Bool { streams.errorsAreTerminal && !options.quiet }
 
     var terminalSize: (columns: Int, rows: Int) { streams.terminalSize() }

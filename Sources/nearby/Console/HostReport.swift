@@ -39,6 +39,17 @@ final class HostReport: Sendable {
 
     func end() { console.clearStatus() }
 
+    /// A QR code of what another device needs to join.
+    func picture(_ passcode: Passcode) {
+        guard let code = QRCode(JoinLink.text(appId: configuration.appId, passcode: passcode)) else {
+            return console.error("The QR code cannot be made: app id and passcode are too long.")
+        }
+        guard code.columns <= console.terminalSize.columns else {
+            return console.error("The QR code needs \(code.columns) columns; this terminal is narrower.")
+        }
+        console.error(code.lines.joined(separator: "\n"))
+    }
+
     func show(_ event: NearbyDiscoveryKit.HostEvent) {
         if case .delivered = event { state.withLock { $0.deliveries += 1 } }
         if console.options.json {

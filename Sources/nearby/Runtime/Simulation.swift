@@ -29,8 +29,10 @@ final class Simulation: Sendable {
         self.simulator = simulator
     }
 
-    /// - Parameter bus: The bus to own `org.bluez` on; `nil`: a private one, which lives as long as the simulation.
-    static func start(bus: String?, adapters count: Int) async throws(Failure) -> Simulation {
+    /// - Parameters:
+    ///   - bus: The bus to own `org.bluez` on; `nil`: a private one, which lives as long as the simulation.
+    ///   - hasDevice: Whether there is a device to talk to, besides the adapters.
+    static func start(bus: String?, adapters count: Int, hasDevice: Bool = false) async throws(Failure) -> Simulation {
         var privateBus: PrivateBus?
         do throws(DBusError) {
             if bus == nil { privateBus = try PrivateBus() }
@@ -39,13 +41,18 @@ final class Simulation: Sendable {
         }
         let address = bus ?? privateBus?.address ?? "system"
         let (ready, isReady) = AsyncStream.makeStream(of: [Adapter].self)
+        let device = Guarded<SimulatedUART?>(nil)
         let simulator = Task { () -> DBusError? in
             defer { isReady.finish() }
             do throws(DBusError) {
                 try await BlueZSimulator.run(on: BusAddress(argument: address), adapters: count) { simulator in
+                    if hasDevice, let uart = try? await SimulatedUART(in: simulator.medium) {
+                        device.withLock { $0 = uart }
+                    }
                     let adapters = simulator.radios.map { Adapter(name: $0.key, address: $0.value.address) }
                     isReady.yield(adapters.sorted { $0.name < $1.name })
                 }
+                await device.withLock { $0 }?.stop()
                 return nil
             } catch {
                 return error

@@ -18,6 +18,9 @@ SUCCESS = 0
 class Nearby:
     """One process. `events` are its stdout's JSON objects, each with the time it came."""
 
+    #: Whether something is typed: its standard input is a pipe then.
+    is_typed_to = False
+
     def __init__(self, lab, *arguments):
         self.lab = lab
         self.arguments = [os.environ["LAB_NEARBY"], *arguments, "--json", "--verbose"]
@@ -31,7 +34,7 @@ class Nearby:
     async def start(self):
         self.process = await asyncio.create_subprocess_exec(
             *self.arguments,
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE if self.is_typed_to else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             limit=1 << 20,
@@ -105,6 +108,23 @@ class Nearby:
         lines += [json.dumps(event) for event in self.events]
         lines += [f"not JSON: {line!r}" for line in self.garbage]
         return "\n".join(lines) + "\n--- stderr\n" + self.errors.decode(errors="replace")
+
+
+class NearbyDevice(Nearby):
+    """`nearby device COMMAND`."""
+
+    is_typed_to = True
+
+    def __init__(self, lab, command, *arguments, adapter="hci1"):
+        super().__init__(lab, "device", command, "--adapter", adapter, *arguments)
+
+    async def type(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def end_input(self):
+        self.process.stdin.close()
+        await self.process.stdin.wait_closed()
 
 
 class NearbyHost:

@@ -86,3 +86,28 @@ def notifications(packets, controller, attribute):
                 if handle == attribute:
                     found.setdefault(pdu.connection, []).append(value)
     return found
+
+
+COMMAND, EVENT = 1, 4
+ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE = 0x200A, 0x2039  # Vol 4, Part E, 7.8.9 and 7.8.56
+DISCONNECTED, LE_META = 0x05, 0x3E
+CONNECTED = (0x01, 0x0A)  # LE (Enhanced) Connection Complete
+
+
+def link_changes(packets, controller):
+    """The times at which a link of this controller began or ended, as (time, "connected" or "disconnected")."""
+    for moment, name, to_host, packet in packets:
+        if name != controller or not to_host or packet[0] != EVENT:
+            continue
+        if packet[1] == DISCONNECTED:
+            yield moment, "disconnected"
+        elif packet[1] == LE_META and packet[3] in CONNECTED and packet[4] == 0:
+            yield moment, "connected"
+
+
+def advertising_starts(packets, controller):
+    """The times at which the host told this controller to advertise."""
+    for moment, name, to_host, packet in packets:
+        if name == controller and not to_host and packet[0] == COMMAND:
+            if int.from_bytes(packet[1:3], "little") in (ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE) and packet[4]:
+                yield moment

@@ -4,7 +4,7 @@ import asyncio
 
 from bumble import att
 
-from lab import envelope
+from lab import envelope, trace
 from lab.bluez import counts_the_header
 from lab.cases import SUBJECTS, case
 from lab.peers.central import Central
@@ -55,6 +55,29 @@ async def _(lab):
         raise AssertionError("the write was acknowledged, though no answer can follow")
     await phone.leave()
     await another_is_served(lab)
+
+
+@case("host/advertises-again", bugs=("bluez/bluez#644", "bluez/bluez#1015"), core=True)
+async def _(lab):
+    """Whoever comes or goes, the controller is told to advertise again, also beside those who are there"""
+    await lab.host().start()
+    first, second = Central.iphone(lab), Central.android(lab)
+    pauses = []
+    for change in (first.connect, second.connect, second.leave, first.leave):
+        await change()
+        pauses.append(await _advertising_again(lab))
+    lab.note(f"after {', '.join(f'{pause:.2f}' for pause in pauses)} s")
+
+
+async def _advertising_again(lab, limit=3):
+    """How long it took after the newest change."""
+    changed = max(moment for moment, _ in trace.link_changes(lab.recorder.packets, "hci0"))
+    for _ in range(int(lab.seconds(limit) * 20)):
+        for moment in trace.advertising_starts(lab.recorder.packets, "hci0"):
+            if moment > changed:
+                return moment - changed
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not advertised again within {limit} s")
 
 
 @case("host/long-write", subjects=SUBJECTS)
