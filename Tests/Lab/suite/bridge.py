@@ -94,7 +94,8 @@ def through(address):
 
 async def joined(lab, *options):
     """A join's phases, in milliseconds."""
-    join = await Nearby(lab, "join", "--app-id", envelope.APP, *options).start()
+    limit = f"{lab.seconds(30):.0f}s"
+    join = await Nearby(lab, "join", "--app-id", envelope.APP, "--timeout", limit, *options).start()
     status = await join.exit(60)
     found = [event for event in join.events if event.get("event") == "handoff"]
     assert status == 0 and found, Outcome("error", code=join.tail(), status=status)
