@@ -162,6 +162,7 @@ if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: 
             name: "NearbyFuzz",
             dependencies: [
                 "CFuzzer", "nearby", "NearbyProtocol", "NearbyDiscoveryKit", "BlueZ", "BluetoothLE", "DBus",
+                "BridgeRadio",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict,

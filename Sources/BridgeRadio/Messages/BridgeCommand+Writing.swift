@@ -112,16 +112,16 @@ extension Offer {
             }
         )
         object.put(session: session)
-        guard isDetailed else { return }
-        object["services"] = .array(services.map { .object($0.details) })
         if let advertisement {
             if !advertisement.serviceData.isEmpty { object.put("serviceData", advertisement.serviceData) }
             object.put(manufacturerData: advertisement.manufacturerData)
-            object.put("minimumInterval", advertisement.interval?.lowerBound.milliseconds)
-            object.put("maximumInterval", advertisement.interval?.upperBound.milliseconds)
         } else {
             object["advertising"] = false
         }
+        guard isDetailed else { return }
+        object["services"] = .array(services.map { .object($0.details) })
+        object.put("minimumInterval", advertisement?.interval?.lowerBound.milliseconds)
+        object.put("maximumInterval", advertisement?.interval?.upperBound.milliseconds)
     }
 }
 
