@@ -14,6 +14,7 @@ usage: scripts/lab.sh [options]
   --subject S     nearby (default) or reference: the lab's own small host and client, to test the lab itself
   --nearby PATH   the nearby binary (default: built with swift build)
   --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
+  --no-contract   without contract/ and roles/, the suites that the simulators run, too
   --soak N        only the soak, of N handoffs (default in the whole suite: 30)
   --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
                   (with --filter clients or hosts only these)
@@ -41,7 +42,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=Tests/Lab/boot/setup.sh
 . "$LAB/boot/setup.sh"
 
-versions=() arguments=() mode=suite keep='' nearby='' contract='' soak='' work=run subject=nearby setup_only=''
+versions=() arguments=() mode=suite keep='' nearby='' contract='' soak='' work=run subject=nearby setup_only='' without_contract=''
 while [ $# -gt 0 ]; do
     case $1 in
     --bluez)
@@ -75,6 +76,7 @@ while [ $# -gt 0 ]; do
     --contract)
         contract=$(readlink -e "${2:-}") || { echo "lab.sh: --contract: no such file: '${2:-}'" >&2; exit 2; }
         shift ;;
+    --no-contract) without_contract=1 ;;
     --core | --trace) arguments+=("$1") ;;
     --keep) keep=1 ;;
     --list) mode=list ;;
@@ -215,7 +217,7 @@ if [ "$subject" = nearby ] && [ $mode = suite ] && [ -z "$nearby" ]; then
     nearby=$(cd "$HERE" && swift build --show-bin-path)/nearby
 fi
 # The suites of the contract: not part of the core, nor for the lab's own stand-ins.
-if [ "$subject $mode $work$soak$contract" = "nearby suite run" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
+if [ "$subject $mode $work$soak$contract$without_contract" = "nearby suite run" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
     (cd "$HERE" && swift build --product LabContract >&2) || exit 70
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
