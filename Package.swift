@@ -14,6 +14,8 @@ var products: [Product] = [
     .library(name: "NearbyDiscoveryKit", targets: ["NearbyDiscoveryKit"]),
     .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
     .library(name: "SimulatedRadio", targets: ["SimulatedRadio"]),
+    .library(name: "BridgeRadio", targets: ["BridgeRadio"]),
+    .library(name: "EmulatorBridge", targets: ["EmulatorBridge"]),
     .library(name: "DeviceSession", targets: ["DeviceSession"]),
 ]
 
@@ -21,14 +23,18 @@ var targets: [Target] = [
     .target(name: "BluetoothLE", swiftSettings: strict),
     .systemLibrary(
         name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]),
-    .target(name: "NearbyProtocol", dependencies: ["CSodium"], swiftSettings: strict),
+    .target(name: "JSON", swiftSettings: strict),
+    .target(name: "NearbyProtocol", dependencies: ["JSON", "CSodium"], swiftSettings: strict),
     .target(name: "SimulatedRadio", dependencies: ["BluetoothLE"], swiftSettings: strict),
+    .target(name: "BridgeRadio", dependencies: ["BluetoothLE", "JSON"], swiftSettings: strict),
+    .target(name: "EmulatorBridge", dependencies: ["BridgeRadio", "BluetoothLE"], swiftSettings: strict),
     .target(name: "DeviceSession", dependencies: ["BluetoothLE"], swiftSettings: strict),
     .target(
         name: "NearbyDiscoveryKit",
         dependencies: [
             "NearbyProtocol",
             "BluetoothLE",
+            "BridgeRadio",
             .target(name: "BlueZ", condition: .when(platforms: [.linux])),
         ],
         swiftSettings: strict
@@ -64,6 +70,19 @@ var targets: [Target] = [
         ],
         swiftSettings: strict
     ),
+    .testTarget(
+        name: "BridgeRadioTests",
+        dependencies: [
+            "BridgeRadio", "EmulatorBridge", "NearbyDiscoveryKit", "HandoffSuite", "ContractSuite", "SimulatedRadio",
+            "BluetoothLE", "JSON",
+        ],
+        swiftSettings: strict
+    ),
+    .testTarget(
+        name: "EmulatorBridgeTests",
+        dependencies: ["EmulatorBridge", "BridgeRadio", "ContractSuite", "SimulatedRadio", "BluetoothLE", "JSON"],
+        swiftSettings: strict
+    ),
 ]
 
 #if os(Linux)
@@ -89,7 +108,8 @@ targets += [
         name: "nearby",
         dependencies: [
             "NearbyDiscoveryKit", "NearbyProtocol", "DeviceSession", "BlueZSimulator", "SimulatedRadio",
-            "BluetoothLE", "DBus", "CQRencode", "CEdit",
+            "BluetoothLE", "DBus", "CQRencode", "CEdit", "EmulatorBridge",
+            "BridgeRadio",
         ],
         swiftSettings: strict
     ),
@@ -105,7 +125,7 @@ targets += [
         name: "IntegrationTests",
         dependencies: [
             "NearbyDiscoveryKit", "DeviceSession", "HandoffSuite", "ContractSuite", "BlueZ", "BlueZSimulator",
-            "SimulatedRadio", "BluetoothLE", "DBus",
+            "SimulatedRadio", "BluetoothLE", "DBus", "EmulatorBridge", "BridgeRadio",
         ],
         swiftSettings: strict
     ),
@@ -142,6 +162,7 @@ if Context.environment["NEARBY_FUZZ"] != nil, let nearby = targets.first(where: 
             name: "NearbyFuzz",
             dependencies: [
                 "CFuzzer", "nearby", "NearbyProtocol", "NearbyDiscoveryKit", "BlueZ", "BluetoothLE", "DBus",
+                "BridgeRadio",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: strict,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Measures what docs/performance.md states: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|all]…
+# Measures what docs/performance.md states: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|all]…
 # A missed target is a line in the table; the exit status is 1 only if something could not be measured.
 set -eu
 cd "$(dirname "$0")"
@@ -9,10 +9,10 @@ cd "$(dirname "$0")"
 names=
 for name in "$@"; do
     case $name in
-    dbus | idle | binary | joins | sealed) names="$names $name" ;;
-    all) names="dbus idle binary joins sealed" ;;
+    dbus | idle | binary | joins | sealed | bridge) names="$names $name" ;;
+    all) names="dbus idle binary joins sealed bridge" ;;
     *)
-        echo "usage: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|all]…" >&2
+        echo "usage: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|all]…" >&2
         exit 2
         ;;
     esac
@@ -57,7 +57,7 @@ for name in $names; do
         ;;
     esac
     case $name in
-    idle | binary)
+    idle | binary | bridge)
         # shellcheck disable=SC2086
         swift build $flags --package-path .. --product nearby >&2
         # shellcheck disable=SC2086

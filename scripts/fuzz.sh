@@ -9,7 +9,7 @@ usage() {
 usage: scripts/fuzz.sh [options] [seconds] [target…]
 
 Builds the fuzz targets with AddressSanitizer and runs each for so many seconds (60), one after the other.
-Targets: envelope, frames, hello, sealed, dbus, arguments (default: all).
+Targets: envelope, frames, hello, sealed, dbus, arguments, bridge (default: all).
 
   --replay    only the corpus that is kept, once: does everything that was found before still hold?
   --keep      afterwards, put what the runs have added into the corpus that is kept, as little of it as covers as much
@@ -26,7 +26,7 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib/toolchain.sh
 . scripts/lib/toolchain.sh
 
-all=(envelope frames hello sealed dbus arguments)
+all=(envelope frames hello sealed dbus arguments bridge)
 targets=() seconds=60 replay='' keep='' build=1
 while [ $# -gt 0 ]; do
     case $1 in
@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
     --keep) keep=1 ;;
     --no-build) build='' ;;
     -h | --help) usage; exit 0 ;;
-    envelope | frames | hello | sealed | dbus | arguments) targets+=("$1") ;;
+    envelope | frames | hello | sealed | dbus | arguments | bridge) targets+=("$1") ;;
     *)
         [[ $1 =~ ^[1-9][0-9]{0,6}$ ]] || { echo "fuzz.sh: no such target or option: '$1' (--help lists them)" >&2; exit 2; }
         seconds=$1

@@ -162,7 +162,7 @@ run_on() {
     mkdir "$folder/suite"
     cp -r "$LAB"/{lab,suite,boot} "$folder/suite/"
     # The port of the extended client, with what it reads.
-    cp "$PORT"/extended_*.py "$folder/suite/"
+    cp "$PORT"/extended_*.py "$PORT/bridge_client.py" "$folder/suite/"
     mkdir "$folder/suite/shared"
     cp "$HERE/shared/protocol.json" "$folder/suite/shared/"
     cp "$LAB/boot/guest-init.sh" "$folder/"

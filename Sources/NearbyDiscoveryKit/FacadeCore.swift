@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import BluetoothLE
+import BridgeRadio
 
 /// What outlives the facade object until its radio work has ended: one activity at a time, events in order.
 final class FacadeCore: Sendable {
@@ -12,6 +13,8 @@ final class FacadeCore: Sendable {
         var state = State.idle
         var activity: Task<Void, Never>?
         var isShutDown = false
+        /// Whether the radio that was used last is a bridge.
+        var usesBridge = false
     }
 
     private let storage: Locked<Storage>
@@ -20,7 +23,9 @@ final class FacadeCore: Sendable {
 
     init(radio: (any Radio)?) {
         self.radio = radio
-        let storage = Locked(Storage())
+        var first = Storage()
+        first.usesBridge = radio is BridgeRadio
+        let storage = Locked(first)
         self.storage = storage
         let (stream, continuation) = AsyncStream.makeStream(
             of: Event.self,
@@ -71,18 +76,22 @@ final class FacadeCore: Sendable {
                 await previous?.value
                 guard !Task.isCancelled else { return }
                 do throws(NearbyError) {
-                    try await body(self, try usableRadio())
+                    try await body(self, try await usableRadio())
                 } catch {
-                    if error.code != .cancelled { report(.error(error)) }
+                    if error.code != .cancelled { report(.error(radio == nil ? error.namingBridges() : error)) }
                 }
                 change(to: .idle)
             }
         }
     }
 
-    private func usableRadio() throws(NearbyError) -> any Radio {
+    var usesBridge: Bool { storage.withLock { $0.usesBridge } }
+
+    private func usableRadio() async throws(NearbyError) -> any Radio {
         if let radio { return radio }
-        return try DefaultRadio.make()
+        let chosen = try await DefaultRadio.choose()
+        storage.withLock { $0.usesBridge = chosen is BridgeRadio }
+        return chosen
     }
 
     /// What a role comes to; every event of it has been told by then.

@@ -12,6 +12,8 @@ enum Limits {
     static let admissions = 64
     /// Pause before a radio that says it can be used, and could not be, is tried again.
     static let tryAgain: Duration = .milliseconds(200)
+    /// How long the choice of a radio waits for word of an adapter.
+    static let adapterSearch: Duration = .seconds(3)
     /// What a radio may take to start a scan, before a search that ends without one blames the radio.
     static let scanStart: Duration = .seconds(3)
     /// The longest of an app's durations; a longer one means no more, and the standard library's arithmetic has an end.

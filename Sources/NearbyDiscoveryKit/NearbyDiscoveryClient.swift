@@ -34,7 +34,8 @@ public final class NearbyDiscoveryClient: Sendable {
 
     private let core: FacadeCore
 
-    /// - Parameter radio: `nil` makes the default one when something is started.
+    /// - Parameter radio: `nil` chooses one when something is started: this machine's adapter, else the bridge that
+    ///   `NEARBY_BRIDGE` names (`DefaultRadio.choose`).
     public init(radio: (any Radio)? = nil) {
         core = FacadeCore(radio: radio)
     }
@@ -49,8 +50,8 @@ public final class NearbyDiscoveryClient: Sendable {
         set { core.handler = newValue }
     }
 
-    /// Whether the radio is a bridge to another machine's. This version knows local adapters only.
-    public var usingBridge: Bool { false }
+    /// Whether the radio that was used last is a bridge to another machine's; see `DefaultRadio.choose`.
+    public var usingBridge: Bool { core.usesBridge }
 
     /// Looks for a host of this app, joins the first that is near enough, and reports `payloadReceived`.
     ///

@@ -15,7 +15,7 @@ public enum ProtocolLimits {
     /// (bluez/bluez#570), and 5.66 long ones from 509 on (seen).
     public static let clientEnvelopeBytes = 508
     /// The deepest nesting of objects and arrays that is read; the envelope itself is level 1.
-    public static let jsonDepth = 32
+    public static let jsonDepth = JSONReader.maximumDepth
     /// The longest attribute value of the Attribute Protocol, in bytes (Core Specification, Vol 3, Part F, 3.2.9).
     public static let attributeBytes = 512
     /// The ATT MTU before, or without, an exchange (Core Specification, Vol 3, Part G, 5.2.1).

@@ -32,7 +32,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
         case .usage: "wrong option or value"
         case .unfitPayload: "the payload is no JSON object, or fits no profile"
         case .unreadableFile: "a file that was named cannot be read"
-        case .serviceUnavailable: "no Bluetooth service: no bus, or bluetoothd does not run"
+        case .serviceUnavailable: "no Bluetooth service: no bus or bridge, or bluetoothd does not run"
         case .internalFailure: "something that should not happen; please report it"
         case .advertisingFailed: "the system refuses to advertise"
         case .noAdapter: "no Bluetooth adapter, or not the one asked for"

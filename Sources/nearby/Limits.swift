@@ -18,6 +18,8 @@ enum Limits {
     static let passcodePrompts = 3
     /// Bytes of an app's id. Nothing near it fits an envelope of 512 bytes, which is checked with the payload.
     static let appIdBytes = 255
+    /// Bytes of a bridge's token.
+    static let tokenBytes = 1...256
     /// Bytes of a bus address.
     static let busAddressBytes = 1_024
     /// The longest `--timeout`.

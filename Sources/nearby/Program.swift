@@ -27,6 +27,7 @@ enum Program {
 
     static let commands: [any Command.Type] = [
         HostCommand.self, JoinCommand.self, ScanCommand.self, SimulateCommand.self, DemoCommand.self,
+        BridgeCommand.self,
         DeviceScanCommand.self, DeviceInfoCommand.self, DeviceServicesCommand.self, DeviceConsoleCommand.self,
     ]
 

@@ -3,8 +3,10 @@
 import BlueZ
 import BlueZSimulator
 import BluetoothLE
+import BridgeRadio
 import ContractSuite
 import DBus
+import EmulatorBridge
 import SimulatedRadio
 
 /// `BlueZRadio`s over simulated daemons, each on a private bus of its own, in one air and in real time.
@@ -14,17 +16,25 @@ struct BlueZBench: ContractControls {
     private struct Machine {
         let bus: PrivateBus
         let simulator: BlueZSimulator
-        let radio: BlueZRadio
+        let bluez: BlueZRadio
+        /// In front of BlueZ, if there is one.
+        var bridge: (server: EmulatorBridge, client: BridgeRadio)?
+
+        var radio: any Radio { bridge?.client ?? bluez }
 
         var simulated: SimulatedRadio { get throws { try require(simulator.radios["hci0"], "the machine's adapter") } }
     }
 
     let medium: SimulatedMedium
+    private let name: String
     private let host: Machine
     private let phone: Machine
     private let secondPhone: Machine
 
-    static func make(_ profile: BehaviourProfile = .bluez566) async throws -> BlueZBench {
+    /// - Parameter isBridged: Whether each radio is used through a bridge of its own.
+    static func make(
+        _ profile: BehaviourProfile = .bluez566, isBridged: Bool = false
+    ) async throws -> BlueZBench {
         let medium = SimulatedMedium(
             clock: ContinuousClock(),
             seed: 11,
@@ -32,25 +42,32 @@ struct BlueZBench: ContractControls {
         )
         return BlueZBench(
             medium: medium,
-            host: try await machine(medium, profile),
-            phone: try await machine(medium, profile),
-            secondPhone: try await machine(medium, profile)
+            name: isBridged ? "BlueZSimulator through bridges" : "BlueZSimulator",
+            host: try await machine(medium, profile, isBridged),
+            phone: try await machine(medium, profile, isBridged),
+            secondPhone: try await machine(medium, profile, isBridged)
         )
     }
 
-    private static func machine(_ medium: SimulatedMedium, _ profile: BehaviourProfile) async throws -> Machine {
+    private static func machine(
+        _ medium: SimulatedMedium, _ profile: BehaviourProfile, _ isBridged: Bool
+    ) async throws -> Machine {
         let bus = try PrivateBus()
         let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium, profile: profile)
-        return Machine(
-            bus: bus,
-            simulator: simulator,
-            radio: BlueZRadio(BlueZConfiguration(bus: bus.address))
-        )
+        let bluez = BlueZRadio(BlueZConfiguration(bus: bus.address))
+        var machine = Machine(bus: bus, simulator: simulator, bluez: bluez)
+        if isBridged {
+            let server = try EmulatorBridge(
+                radios: .shared(bluez),
+                configuration: BridgeConfiguration(endpoint: BridgeEndpoint(host: "127.0.0.1", port: 0)))
+            machine.bridge = (server, BridgeRadio(try await server.start()))
+        }
+        return machine
     }
 
     var bench: ContractBench {
         ContractBench(
-            name: "BlueZSimulator",
+            name: name,
             peripheral: host.radio,
             central: phone.radio,
             secondCentral: secondPhone.radio,
@@ -63,7 +80,11 @@ struct BlueZBench: ContractControls {
     /// Ends the radios and the daemons.
     func close() async {
         for machine in [host, phone, secondPhone] {
-            await machine.radio.shutdown()
+            if let (server, client) = machine.bridge {
+                await client.shutdown()
+                await server.stop()
+            }
+            await machine.bluez.shutdown()
             await machine.simulator.stop()
             machine.bus.stop()
         }
@@ -105,12 +126,13 @@ struct BlueZBench: ContractControls {
     /// Runs one case on a bench of its own.
     static func check(
         _ contractCase: ContractCase,
-        on profile: BehaviourProfile = .bluez566
+        on profile: BehaviourProfile = .bluez566,
+        isBridged: Bool = false
     ) async throws -> (ContractCase.Outcome, linksLeft: [SimulatedLink]) {
         await turns.take()
         let result: Result<(ContractCase.Outcome, linksLeft: [SimulatedLink]), any Error>
         do {
-            let bench = try await make(profile)
+            let bench = try await make(profile, isBridged: isBridged)
             do {
                 let outcome = try await contractCase.run(on: bench.bench)
                 await bench.close()

@@ -28,6 +28,21 @@ import Testing
         let (outcome, _) = try await BlueZBench.check(handoffCase, on: profile)
         #expect(outcome.isExpected)
     }
+
+    /// And across a bridge on top of that: TCP, its server, BlueZ's room, D-Bus and a simulated bluetoothd.
+    @Test(arguments: ContractCase.all)
+    func contractHoldsThroughBridges(_ contractCase: ContractCase) async throws {
+        let (outcome, links) = try await BlueZBench.check(contractCase, on: .bluez582, isBridged: true)
+        #expect(outcome.isExpected)
+        #expect(links.isEmpty)
+    }
+
+    @Test(arguments: ContractCase.handoff)
+    func handoffHoldsThroughBridges(_ handoffCase: ContractCase) async throws {
+        let (outcome, links) = try await BlueZBench.check(handoffCase, isBridged: true)
+        #expect(outcome.isExpected)
+        #expect(links.isEmpty)
+    }
 }
 
 extension ContractCase.Outcome {

@@ -71,7 +71,7 @@ import Testing
 
     @Test(
         arguments: [
-            ([], "a command is missing: host, join, scan, simulate, demo, device", nil),
+            ([], "a command is missing: host, join, scan, simulate, demo, bridge, device", nil),
             (["hots"], "unknown command “hots”", "Did you mean host?"),
             (["--json"], "unknown option “--json”", "The command comes first."),
             (["--version", "x"], "unexpected argument “x”", nil),

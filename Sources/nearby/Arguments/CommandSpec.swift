@@ -10,7 +10,7 @@ struct OptionSpec: Sendable, Equatable {
     var isRepeatable: Bool
     var help: String
     /// Whether no message may show its value.
-    var isSecret: Bool { name == "passcode" }
+    var isSecret: Bool { name == "passcode" || name == "token" }
 
     static func flag(_ name: String, _ short: Character? = nil, _ help: String) -> OptionSpec {
         OptionSpec(name: name, short: short, placeholder: nil, isRepeatable: true, help: help)
@@ -66,5 +66,9 @@ extension OptionSpec {
         flag("verbose", "v", "tell each step"),
     ]
 
-    static let radio: [OptionSpec] = [adapter, bus, wait]
+    static let radioName = value(
+        "radio", nil, "NAME", "bluez or bridge:HOST:PORT (default: bluez, else NEARBY_BRIDGE)"
+    )
+
+    static let radio: [OptionSpec] = [adapter, bus, radioName, token, tokenFile, wait]
 }

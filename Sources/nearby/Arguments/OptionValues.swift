@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BridgeRadio
 import NearbyDiscoveryKit
 
 /// Typed access to what was given on the command line.
@@ -27,8 +28,8 @@ struct OptionValues: Sendable {
     }
 
     /// The two cannot be meant together.
-    func refuse(_ first: String, with second: String) throws(Failure) {
-        if flag(first), flag(second) { throw .usage("--\(first) and --\(second) exclude each other") }
+    func refuse(_ first: String, with second: String, where message: String? = nil) throws(Failure) {
+        if flag(first), flag(second) { throw .usage(message ?? "--\(first) and --\(second) exclude each other") }
     }
 }
 
@@ -55,20 +56,66 @@ struct RadioOptions: Sendable, Equatable {
     var bus: String?
     var adapter: String?
     var wait: Bool
+    /// `nil`: chosen, as an app's is.
+    var name: RadioName?
+    /// The bridge's.
+    var token: String?
 
-    init(bus: String? = nil, adapter: String? = nil, wait: Bool = false) {
+    init(bus: String? = nil, adapter: String? = nil, wait: Bool = false, name: RadioName? = nil) {
         self.bus = bus
         self.adapter = adapter
         self.wait = wait
+        self.name = name
     }
 
     init(_ values: OptionValues) throws(Failure) {
         bus = try values.value("bus", as: .busAddress)
         adapter = try values.value("adapter", as: .adapter)
         wait = values.flag("wait")
+        name = try values.value("radio", as: .radio)
+        if case .bridge = name {
+            try values.refuse("radio", with: "adapter", where: "--radio bridge and --adapter exclude each other")
+            try values.refuse("radio", with: "bus", where: "--radio bridge and --bus exclude each other")
+            token = try TokenArguments.token(values)
+        } else if values.flag("token") || values.flag("token-file") {
+            throw .usage("a token is for --radio bridge:HOST:PORT")
+        }
     }
 
     var whenUnavailable: UnavailablePolicy { wait ? .wait : .fail(after: .seconds(3)) }
 
-    func radio() throws(NearbyError) -> any Radio { try DefaultRadio.make(bus: bus, adapter: adapter) }
+    func radio(telling console: Console) async throws(NearbyError) -> any Radio {
+        switch name {
+        case .bridge(let address):
+            return try DefaultRadio.bridge(address, token: token)
+        case nil where bus == nil && adapter == nil:
+            let radio = try await DefaultRadio.choose()
+            if let bridge = (radio as? BridgeRadio)?.endpoint {
+                console.note("No adapter here: using the bridge at \(bridge)")
+            }
+            return radio
+        case nil, .bluez:
+            // Whoever names a bus or an adapter means this machine's.
+            return try DefaultRadio.make(bus: bus, adapter: adapter)
+        }
+    }
+}
+
+/// A radio by its name on the command line.
+enum RadioName: Sendable, Equatable {
+    case bluez
+    /// With its address.
+    case bridge(String)
+}
+
+extension ValueType<RadioName> {
+    static var radio: Self {
+        Self(expected: "bluez, or bridge:HOST:PORT such as bridge:192.0.2.7:7877") { text in
+            if text == "bluez" { return .bluez }
+            guard text.hasPrefix("bridge:") else { return nil }
+            let address = String(text.dropFirst("bridge:".count))
+            guard let endpoint = BridgeEndpoint(address), endpoint.port > 0 else { return nil }
+            return .bridge(endpoint.description)
+        }
+    }
 }

@@ -78,11 +78,14 @@ enum HiddenLine {
         let number: Int32
     }
 
-    /// Without its end; what is longer than any passcode is cut off where that shows.
-    static func read(_ descriptor: Int32) -> Result<String, ReadError> {
+    /// Without its end; what is longer than any secret is cut off where that shows.
+    static func read(
+        _ descriptor: Int32,
+        limit: Int = ProtocolLimits.passcodeBytes.upperBound
+    ) -> Result<String, ReadError> {
         var bytes: [UInt8] = []
         var byte: UInt8 = 0
-        while bytes.count <= ProtocolLimits.passcodeBytes.upperBound {
+        while bytes.count <= limit {
             let count = Glibc.read(descriptor, &byte, 1)
             if count < 0, errno == EINTR { continue }
             if count < 0 { return .failure(ReadError(number: errno)) }

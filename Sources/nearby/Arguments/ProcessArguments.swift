@@ -24,16 +24,19 @@ enum ProcessArguments {
             }
             words.append(word)
         }
-        hidePasscodes()
+        hideSecrets()
         return .success(words)
     }
 
-    /// Takes what follows `--passcode` out of what other users see in a process listing.
+    /// Takes what follows `--passcode` or `--token` out of what other users see in a process listing.
     ///
     /// The kernel shows the process's own memory there (proc(5), `/proc/PID/cmdline`). It stood there for the moment
     /// until now: a file or the environment is better.
-    private static func hidePasscodes() {
-        let option = "--passcode"
+    private static func hideSecrets() {
+        for option in ["--passcode", "--token"] { hide(option) }
+    }
+
+    private static func hide(_ option: String) {
         var isValue = false
         for index in stride(from: 1, to: Int(CommandLine.argc), by: 1) {
             guard let pointer = CommandLine.unsafeArgv[index] else { return }

@@ -53,7 +53,7 @@ struct DeviceScanCommand: Command {
         let radio: any Radio
         let session: DeviceSession
         do {
-            radio = try self.radio.radio()
+            radio = try await self.radio.radio(telling: context.console)
             session = try DeviceSession(profile: .none, radio: radio)
         } catch let error as NearbyError {
             throw Failure(error)

@@ -88,7 +88,7 @@ struct HostCommand: Command {
         }
         let host: NearbyHost
         do throws(NearbyError) {
-            host = try NearbyHost(configuration, radio: try radio.radio())
+            host = try NearbyHost(configuration, radio: try await radio.radio(telling: context.console))
         } catch {
             throw Failure(error)
         }

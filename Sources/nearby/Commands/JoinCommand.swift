@@ -102,7 +102,7 @@ struct JoinCommand: Command {
     ) async throws(Failure) -> Result<Handoff, NearbyError> {
         let client: NearbyClient
         do throws(NearbyError) {
-            client = try NearbyClient(configuration, radio: try radio.radio())
+            client = try NearbyClient(configuration, radio: try await radio.radio(telling: context.console))
         } catch {
             throw Failure(error)
         }

@@ -39,7 +39,7 @@ struct ScanCommand: Command {
         let report = ScanReport(context, minimumRSSI: filter.minimumRSSI)
         let radio: any Radio
         do throws(NearbyError) {
-            radio = try self.radio.radio()
+            radio = try await self.radio.radio(telling: context.console)
         } catch {
             throw Failure(error)
         }

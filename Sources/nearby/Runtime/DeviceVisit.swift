@@ -22,7 +22,7 @@ struct DeviceVisit {
     ) async throws(Failure) {
         let radio: any Radio
         do throws(NearbyError) {
-            radio = try self.radio.radio()
+            radio = try await self.radio.radio(telling: context.console)
         } catch {
             throw Failure(error)
         }

@@ -17,6 +17,7 @@ enum NearbyFuzz {
         ("sealed", { run($0, $1, SealedTarget.test) }),
         ("dbus", { run($0, $1, DBusTarget.test) }),
         ("arguments", { run($0, $1, ArgumentsTarget.test) }),
+        ("bridge", { run($0, $1, BridgeTarget.test) }),
     ]
 
     static func main() {

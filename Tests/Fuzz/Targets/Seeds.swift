@@ -33,6 +33,21 @@ enum Seeds {
         }
         arguments(folder, texts)
         messages(folder)
+        bridge(vectors, folder)
+    }
+
+    /// Every example of the bridge protocol, which stands beside the vectors.
+    private static func bridge(_ vectors: String, _ folder: String) {
+        guard let file = try? JSONObject(parsing: read("\(vectors)/../bridge-protocol.json")) else { return }
+        for kind in ["commands", "events"] {
+            for (name, description) in file.object(kind) ?? [:] {
+                guard let example = description.object?.object("example") else { continue }
+                save([7, 64, 255, 1] + example.encoded() + [10], "\(folder)/bridge/\(name)")
+            }
+        }
+        let hello = #"{"command":"hello","extension":1,"id":"a","token":"b"}"#
+        let respond = #"{"command":"respond","requestId":1,"attError":129}"#
+        save([0, 1, 2, 3] + Array("\(hello)\r\n\(respond)\n".utf8), "\(folder)/bridge/extension")
     }
 
     private static func arguments(_ folder: String, _ texts: [[UInt8]]) {

@@ -26,9 +26,12 @@ public struct JSONError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String { "\(message) (byte \(offset))" }
 }
 
-/// Reads JSON (RFC 8259) strictly by the grammar, and tolerantly as the protocol says: the first of duplicate keys
+/// Reads JSON (RFC 8259) strictly by the grammar, and tolerantly where the grammar says nothing: the first of duplicate keys
 /// wins. It recurses as deep as the limit allows and no deeper, and takes time linear in the input.
-struct JSONReader {
+package struct JSONReader {
+    /// The deepest nesting of objects and arrays that is read unless somebody asks for less; the outermost is level 1.
+    package static let maximumDepth = 32
+
     private let bytes: [UInt8]
     private var position = 0
     private let maxDepth: Int
@@ -39,7 +42,7 @@ struct JSONReader {
     }
 
     /// Reads one value and nothing after it but white space.
-    static func read(_ bytes: [UInt8], maxDepth: Int = ProtocolLimits.jsonDepth) throws(JSONError) -> JSONValue {
+    package static func read(_ bytes: [UInt8], maxDepth: Int = JSONReader.maximumDepth) throws(JSONError) -> JSONValue {
         var reader = JSONReader(bytes, maxDepth: maxDepth)
         let value = try reader.value(depth: 1)
         reader.skipWhiteSpace()
@@ -253,7 +256,7 @@ struct JSONReader {
         while position < bytes.count, Self.isWhiteSpace(bytes[position]) { position += 1 }
     }
 
-    static func isWhiteSpace(_ byte: UInt8) -> Bool {
+    package static func isWhiteSpace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 

@@ -72,7 +72,7 @@ public struct JSONObject: Sendable {
     public func object(_ key: String) -> JSONObject? { self[key]?.object }
 
     /// The value of a key, where null reads as absent.
-    func present(_ key: String) -> JSONValue? {
+    package func present(_ key: String) -> JSONValue? {
         guard let value = self[key], !value.isNull else { return nil }
         return value
     }
@@ -126,18 +126,18 @@ extension JSONObject: ExpressibleByDictionaryLiteral {
 }
 
 /// A text that is equal to another only if its UTF-8 bytes are: Swift's own equality is canonical equivalence.
-struct UTF8Key: Hashable, Sendable {
+package struct UTF8Key: Hashable, Sendable {
     var text: String
 
-    init(_ text: String) {
+    package init(_ text: String) {
         self.text = text
     }
 
-    static func == (left: UTF8Key, right: UTF8Key) -> Bool {
+    package static func == (left: UTF8Key, right: UTF8Key) -> Bool {
         left.text.hasSameBytes(as: right.text)
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         var copy = text
         copy.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(0xFF as UInt8)

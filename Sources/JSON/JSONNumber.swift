@@ -34,14 +34,14 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
         return value
     }
 
-    enum Integer: Equatable {
+    package enum Integer: Equatable {
         case integer(Int)
         case tooLarge
         case fraction
     }
 
     /// Exact, and linear in the text's length: the exponent never makes digits.
-    var integer: Integer {
+    package var integer: Integer {
         var digits: [UInt8] = []
         var scale = 0
         var exponent = 0

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// What a socket waits for.
+package struct SocketInterest: Sendable {
+    package var descriptor: Int32
+    package var reads: Bool
+    package var writes: Bool
+    package var deadline: ContinuousClock.Instant?
+
+    package init(descriptor: Int32, reads: Bool, writes: Bool, deadline: ContinuousClock.Instant? = nil) {
+        self.descriptor = descriptor
+        self.reads = reads
+        self.writes = writes
+        self.deadline = deadline
+    }
+}
+
+/// A socket that the loop serves. All calls come from the loop's thread.
+package protocol PolledSocket: AnyObject, Sendable {
+    /// What to wait for; `nil`: nothing any more. The loop forgets the socket then.
+    func interest() -> SocketInterest?
+
+    /// The descriptor is ready, or the deadline has passed.
+    func proceed(reads: Bool, writes: Bool)
+
+    /// The loop no longer knows the descriptor: now it may be closed.
+    func retire()
+}
+
+/// One thread for all sockets of the process, on `poll`: it runs wherever Swift runs, and tens of sockets are few.
+///
+/// It sleeps while nothing happens, without wake-ups.
+package final class SocketLoop: Sendable {
+    package static let shared = SocketLoop()
+
+    private struct State {
+        var sockets: [any PolledSocket] = []
+        var isRunning = false
+        /// Somebody has rung since the loop last looked.
+        var isRung = false
+    }
+
+    private let state = Locked(State())
+    private let bell: (reading: Int32, writing: Int32)
+
+    private init() {
+        var ends: [Int32] = [-1, -1]
+        _ = pipe(&ends)
+        for end in ends {
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
+        bell = (ends[0], ends[1])
+    }
+
+    package func add(_ socket: any PolledSocket) {
+        let mustStart = state.withLock { state in
+            state.sockets.append(socket)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        if mustStart {
+            SocketSystem.startThread { [self] in run() }
+        } else {
+            ring()
+        }
+    }
+
+    /// Makes the loop ask every socket for its interest again.
+    package func ring() {
+        let mustWrite = state.withLock { state in
+            defer { state.isRung = true }
+            return !state.isRung
+        }
+        guard mustWrite else { return }
+        var byte: UInt8 = 0
+        _ = write(bell.writing, &byte, 1)
+    }
+
+    private func run() {
+        while true {
+            let sockets = state.withLock { state in
+                state.isRung = false
+                return state.sockets
+            }
+            var polled = [pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0)]
+            var interested: [(socket: any PolledSocket, deadline: ContinuousClock.Instant?)] = []
+            var retired: [any PolledSocket] = []
+            for socket in sockets {
+                guard let interest = socket.interest() else {
+                    retired.append(socket)
+                    continue
+                }
+                let events = (interest.reads ? Int16(POLLIN) : 0) | (interest.writes ? Int16(POLLOUT) : 0)
+                polled.append(pollfd(fd: interest.descriptor, events: events, revents: 0))
+                interested.append((socket, interest.deadline))
+            }
+            forget(retired)
+            let wait = Self.milliseconds(until: interested.compactMap(\.deadline).min())
+            _ = poll(&polled, nfds_t(polled.count), wait)
+            if polled[0].revents != 0 { drainBell() }
+            let now = ContinuousClock.now
+            for (entry, interest) in zip(polled.dropFirst(), interested) {
+                let failed = entry.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
+                let reads = failed || entry.revents & Int16(POLLIN) != 0
+                let writes = failed || entry.revents & Int16(POLLOUT) != 0
+                let isDue = interest.deadline.map { $0 <= now } ?? false
+                if reads || writes || isDue { interest.socket.proceed(reads: reads, writes: writes) }
+            }
+        }
+    }
+
+    private func forget(_ retired: [any PolledSocket]) {
+        guard !retired.isEmpty else { return }
+        state.withLock { state in
+            state.sockets.removeAll { socket in retired.contains { $0 === socket } }
+        }
+        for socket in retired { socket.retire() }
+    }
+
+    private func drainBell() {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        while read(bell.reading, &bytes, bytes.count) > 0 {}
+    }
+
+    /// Rounded up, so that the deadline has passed when `poll` returns; -1 waits for ever.
+    private static func milliseconds(until deadline: ContinuousClock.Instant?) -> Int32 {
+        guard let deadline else { return -1 }
+        let left = ContinuousClock.now.duration(to: deadline)
+        guard left > .zero else { return 0 }
+        return Int32(min(left / .milliseconds(1), 3_600_000).rounded(.up))
+    }
+}

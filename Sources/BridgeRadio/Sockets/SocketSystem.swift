@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The few system calls whose types differ between systems, and a descriptor's usual settings.
+package enum SocketSystem {
+    /// An error number of the system, with its words.
+    package struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+        package let number: Int32
+
+        package init(_ number: Int32) { self.number = number }
+
+        package static var last: Failure { Failure(errno) }
+
+        package var description: String { String(cString: strerror(number)) }
+    }
+
+    static var stream: Int32 {
+        #if canImport(Glibc)
+        Int32(SOCK_STREAM.rawValue)
+        #else
+        SOCK_STREAM
+        #endif
+    }
+
+    static var sendFlags: Int32 {
+        #if canImport(Darwin)
+        0
+        #else
+        Int32(MSG_NOSIGNAL)
+        #endif
+    }
+
+    /// Non-blocking, not inherited, without Nagle's delay, and never a SIGPIPE.
+    package static func prepare(_ descriptor: Int32) {
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
+        #if canImport(Darwin)
+        set(descriptor, SOL_SOCKET, SO_NOSIGPIPE)
+        #endif
+    }
+
+    /// Under a name of its own: many a type here has a `close` of its own.
+    package static func close(_ descriptor: Int32) {
+        #if canImport(Darwin)
+        _ = Darwin.close(descriptor)
+        #elseif canImport(Musl)
+        _ = Musl.close(descriptor)
+        #else
+        _ = Glibc.close(descriptor)
+        #endif
+    }
+
+    static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
+        var one: Int32 = 1
+        setsockopt(descriptor, level, option, &one, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Whether the call is to be made again when the descriptor is ready.
+    static func isTransient(_ number: Int32) -> Bool {
+        number == EAGAIN || number == EWOULDBLOCK || number == EINTR
+    }
+
+    /// Runs a body on a thread of its own, for calls that block.
+    ///
+    /// - Returns: whether the system had a thread to give.
+    @discardableResult
+    static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
+        final class Body {
+            let run: @Sendable () -> Void
+            init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+        }
+        let pointer = Unmanaged.passRetained(Body(body)).toOpaque()
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        let result = pthread_create(
+            &thread, nil,
+            { pointer in
+                Unmanaged<Body>.fromOpaque(pointer).takeRetainedValue().run()
+                return nil
+            }, pointer)
+        if result == 0, let thread { pthread_detach(thread) }
+        #else
+        var thread = pthread_t()
+        let result = pthread_create(
+            &thread, nil,
+            { pointer in
+                if let pointer { Unmanaged<Body>.fromOpaque(pointer).takeRetainedValue().run() }
+                return nil
+            }, pointer)
+        if result == 0 { pthread_detach(thread) }
+        #endif
+        if result != 0 { Unmanaged<Body>.fromOpaque(pointer).release() }
+        return result == 0
+    }
+}

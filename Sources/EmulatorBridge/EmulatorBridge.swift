@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+
+public import BluetoothLE
+public import BridgeRadio
+
+/// A server of the bridge protocol of BLEForEmulator, version 1, over any radio.
+///
+/// ```swift
+/// let bridge = try EmulatorBridge(radios: .shared(radio))
+/// let endpoint = try await bridge.start()
+/// ```
+///
+/// Each TCP connection is a client with a scan, links and advertisements of its own, all of which end with it.
+public final class EmulatorBridge: Sendable {
+    private struct State {
+        var listener: Listener?
+        var clients: [Int: Task<Void, Never>] = [:]
+        var sockets: [Int: LineSocket] = [:]
+        var nextClient = 0
+        var isStopped = false
+    }
+
+    private let radios: BridgeRadios
+    private let configuration: BridgeConfiguration
+    private let claims = Claims()
+    private let state = Locked(State())
+    private let notices: AsyncStream<BridgeNotice>.Continuation
+
+    /// For one reader. The newest 256 are kept for a slow one; ends when the bridge has stopped.
+    public let events: AsyncStream<BridgeNotice>
+
+    /// - Throws: `invalidArgument`.
+    public init(
+        radios: BridgeRadios,
+        configuration: BridgeConfiguration = BridgeConfiguration()
+    ) throws(BluetoothError) {
+        try configuration.check()
+        self.radios = radios
+        self.configuration = configuration
+        (events, notices) = AsyncStream.makeStream(
+            of: BridgeNotice.self, bufferingPolicy: .bufferingNewest(Limits.events))
+    }
+
+    /// Listens from now on.
+    ///
+    /// - Returns: where, with the port that the system chose where it could.
+    /// - Throws: `unauthorized` for an address that others can reach while there is no token; `serviceUnavailable`
+    ///   where the system refuses; `invalidArgument` the second time.
+    public func start() async throws(BluetoothError) -> BridgeEndpoint {
+        guard state.withLock({ $0.listener == nil && !$0.isStopped }) else {
+            throw BluetoothError(.invalidArgument, "a bridge starts once")
+        }
+        let listener = try Listener.open(configuration.endpoint, mayBeRemote: configuration.token != nil) {
+            [weak self] descriptor in
+            self?.accept(descriptor)
+        }
+        state.withLock { $0.listener = listener }
+        return listener.endpoint
+    }
+
+    /// Clients at the moment.
+    public var clientCount: Int { state.withLock { $0.clients.count } }
+
+    /// Cuts all clients off, cleans up after them, and returns when that is done. A second call does nothing.
+    public func stop() async {
+        let (listener, clients) = state.withLock { state in
+            state.isStopped = true
+            defer { state.listener = nil }
+            for socket in state.sockets.values { socket.close(last: Self.goodbye) }
+            return (state.listener, Array(state.clients.values))
+        }
+        listener?.close()
+        for client in clients { await client.value }
+        notices.finish()
+    }
+
+    private func accept(_ descriptor: Int32) {
+        var policy = LineSocket.Policy()
+        policy.rate = Limits.rate
+        policy.farewell = Self.line(
+            .limitExceeded, "the client does not read what it is sent", "Read faster, or scan for fewer devices.")
+        let socket = LineSocket(descriptor: descriptor, policy: policy)
+        let isWelcome = state.withLock { state in
+            guard !state.isStopped, state.clients.count < configuration.maximumClients else { return false }
+            state.nextClient += 1
+            let number = state.nextClient
+            state.sockets[number] = socket
+            state.clients[number] = Task { await serve(number, socket) }
+            return true
+        }
+        guard !isWelcome else { return }
+        notices.yield(.clientRefused)
+        socket.close(
+            last: Self.line(
+                .limitExceeded, "the bridge has \(configuration.maximumClients) clients already", "Try again later."))
+    }
+
+    private func serve(_ number: Int, _ socket: LineSocket) async {
+        notices.yield(.clientConnected(number))
+        let radio: any Radio
+        let claims: Claims?
+        switch radios {
+        case .shared(let shared): (radio, claims) = (shared, self.claims)
+        case .each(let make): (radio, claims) = (make(), nil)
+        }
+        let session = ClientSession(
+            number: number, socket: socket, radio: radio, configuration: configuration, claims: claims)
+        let ending = await session.run()
+        state.withLock { state in
+            state.clients[number] = nil
+            state.sockets[number] = nil
+        }
+        notices.yield(.clientLeft(number, ending))
+    }
+
+    private static func line(_ code: BluetoothError.Code, _ message: String, _ advice: String? = nil) -> [UInt8] {
+        BridgeMessage(.error(BluetoothError(code, message, advice: advice), FailureContext())).line()
+    }
+
+    private static let goodbye = line(.serviceUnavailable, "the bridge ends")
+}

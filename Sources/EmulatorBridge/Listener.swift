@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import BridgeRadio
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A listening socket.
+final class Listener: PolledSocket {
+    private struct State {
+        var isOpen = true
+        var pausedUntil: ContinuousClock.Instant?
+    }
+
+    let endpoint: BridgeEndpoint
+    private let descriptor: Int32
+    private let onAccept: @Sendable (Int32) -> Void
+    private let state = Locked(State())
+
+    /// - Parameter mayBeRemote: Whether it may listen where other machines can reach it.
+    static func open(
+        _ endpoint: BridgeEndpoint,
+        mayBeRemote: Bool,
+        onAccept: @escaping @Sendable (Int32) -> Void
+    ) throws(BluetoothError) -> Listener {
+        var reason = "no such address"
+        var isRemote = false
+        let opened = endpoint.firstAddress(toListen: true) {
+            address, length, family -> (descriptor: Int32, port: Int)? in
+            guard mayBeRemote || isLoopback(address) else {
+                isRemote = true
+                return nil
+            }
+            let descriptor = socket(family, streamType, 0)
+            guard descriptor >= 0 else {
+                reason = SocketSystem.Failure.last.description
+                return nil
+            }
+            var one: Int32 = 1
+            setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(MemoryLayout<Int32>.size))
+            SocketSystem.prepare(descriptor)
+            guard bind(descriptor, address, length) == 0, listen(descriptor, Limits.backlog) == 0,
+                let port = Self.port(of: descriptor)
+            else {
+                reason = SocketSystem.Failure.last.description
+                SocketSystem.close(descriptor)
+                return nil
+            }
+            return (descriptor, port)
+        }
+        if let opened {
+            let actual = BridgeEndpoint(host: endpoint.host, port: opened.port)
+            return Listener(opened.descriptor, actual, onAccept)
+        }
+        if isRemote {
+            throw BluetoothError(
+                .unauthorized, "\(endpoint) can be reached from other machines, and there is no token",
+                advice: "Give a token, or listen on \(BridgeEndpoint.loopback).")
+        }
+        throw BluetoothError(
+            .serviceUnavailable, "cannot listen on \(endpoint): \(reason)",
+            advice: "Does another bridge run there? Choose another port.")
+    }
+
+    private init(_ descriptor: Int32, _ endpoint: BridgeEndpoint, _ onAccept: @escaping @Sendable (Int32) -> Void) {
+        self.descriptor = descriptor
+        self.endpoint = endpoint
+        self.onAccept = onAccept
+        SocketLoop.shared.add(self)
+    }
+
+    func close() {
+        state.withLock { $0.isOpen = false }
+        SocketLoop.shared.ring()
+    }
+
+    private static var streamType: Int32 {
+        #if canImport(Glibc)
+        Int32(SOCK_STREAM.rawValue)
+        #else
+        SOCK_STREAM
+        #endif
+    }
+
+    private static func isLoopback(_ address: UnsafePointer<sockaddr>) -> Bool {
+        let raw = UnsafeRawPointer(address)
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            return UInt32(bigEndian: raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr) >> 24 == 127
+        case AF_INET6:
+            var ip = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            return withUnsafeBytes(of: &ip) { $0.dropLast().allSatisfy { $0 == 0 } && $0.last == 1 }
+        default:
+            return false
+        }
+    }
+
+    private static func port(of descriptor: Int32) -> Int? {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard result == 0 else { return nil }
+        // The port stands at the same place in both families.
+        return withUnsafeBytes(of: &storage) { Int($0[2]) << 8 | Int($0[3]) }
+    }
+
+    // MARK: - The loop's calls
+
+    func interest() -> SocketInterest? {
+        state.withLock { state in
+            guard state.isOpen else { return nil }
+            if let pause = state.pausedUntil, pause <= .now { state.pausedUntil = nil }
+            return SocketInterest(
+                descriptor: descriptor, reads: state.pausedUntil == nil, writes: false, deadline: state.pausedUntil)
+        }
+    }
+
+    func proceed(reads: Bool, writes: Bool) {
+        guard reads else { return }
+        let connection = accept(descriptor, nil, nil)
+        if connection >= 0 { return onAccept(connection) }
+        // Without a pause the loop would spin until a descriptor is free.
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) {
+            state.withLock { $0.pausedUntil = .now.advanced(by: Limits.acceptPause) }
+        }
+    }
+
+    func retire() {
+        SocketSystem.close(descriptor)
+    }
+}
