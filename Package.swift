@@ -132,7 +132,7 @@ targets += [
     // The same suites on a real bluetoothd: the lab (scripts/lab.sh) runs it in its guest.
     .executableTarget(
         name: "LabContract",
-        dependencies: ["HandoffSuite", "ContractSuite", "BlueZ", "BluetoothLE"],
+        dependencies: ["HandoffSuite", "ContractSuite", "EmulatorBridge", "BridgeRadio", "BlueZ", "BluetoothLE"],
         path: "Tests/LabContract",
         swiftSettings: strict
     ),

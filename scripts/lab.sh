@@ -13,8 +13,8 @@ usage: scripts/lab.sh [options]
   --core          only the handoff and fault core
   --subject S     nearby (default) or reference: the lab's own small host and client, to test the lab itself
   --nearby PATH   the nearby binary (default: built with swift build)
-  --contract PATH the LabContract binary, for contract/ and roles/ (default: built with swift build)
-  --no-contract   without contract/ and roles/, the suites that the simulators run, too
+  --contract PATH the LabContract binary, for contract/, roles/ and bridged/ (default: built with swift build)
+  --no-contract   without contract/, roles/ and bridged/, the suites that the simulators run, too
   --soak N        only the soak, of N handoffs (default in the whole suite: 30)
   --cost N        what a handoff costs, N of each kind: tables of our client and host beside others
                   (with --filter clients or hosts only these)

@@ -32,6 +32,8 @@ def register(suite, title, needs):
     @case(f"{suite}/{slug}", timeout=200)
     async def _(lab):
         environment = {**os.environ, "LAB_PATIENCE": str(lab.patience)}
+        if suite == "bridged":
+            environment["LAB_BRIDGED"] = "1"
         if "secondCentral" in needs:
             environment["LAB_SECOND"] = await lab.another_adapter()
         record = Process(title)
