@@ -103,7 +103,8 @@ targets += [
         dependencies: ["DBus", "SimulatedRadio", "BluetoothLE"],
         swiftSettings: strict
     ),
-    .systemLibrary(name: "CEdit", pkgConfig: "libedit", providers: [.apt(["libedit-dev"])]),
+    // Loads libedit (libedit-dev) when a line is edited.
+    .target(name: "CEdit", linkerSettings: [.linkedLibrary("dl")]),
     .executableTarget(
         name: "nearby",
         dependencies: [

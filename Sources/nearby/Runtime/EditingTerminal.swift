@@ -30,14 +30,17 @@ final class EditingTerminal: Sendable {
     /// - Parameters:
     ///   - line: Called with each line, on a thread of the terminal's.
     ///   - atEnd: Called once, when the typing is over (Ctrl-D).
-    /// - Returns: `nil` where standard input or output is no terminal, or there is one of these already.
+    /// - Returns: `nil` where standard input or output is no terminal, there is one of these already, or libedit is not
+    ///   installed.
     static func start(
         prompt: String,
         line: @escaping @Sendable (String) -> Void,
         atEnd: @escaping @Sendable () -> Void
     ) -> EditingTerminal? {
         var before = termios()
-        guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
+        guard isatty(STDOUT_FILENO) == 1, tcgetattr(STDIN_FILENO, &before) == 0, nearby_edit_load() else {
+            return nil
+        }
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return nil }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -130,7 +133,7 @@ final class EditingTerminal: Sendable {
                 if !isTyping { atEnd() }
             }
         }
-        rl_callback_handler_remove()
+        nearby_edit_end()
         Self.restore()
         _ = Console.Streams.write("\r\u{1B}[K", to: STDOUT_FILENO)
         Self.current.withLock { $0 = nil }
@@ -151,7 +154,7 @@ final class EditingTerminal: Sendable {
                 return
             }
             let text = String(cString: line)
-            if line.pointee != 0 { add_history(line) }
+            if line.pointee != 0 { nearby_edit_remember(line) }
             free(line)
             terminal?.typed.withLock { $0.lines.append(text) }
         }
@@ -159,7 +162,7 @@ final class EditingTerminal: Sendable {
 
     /// - Returns: whether more may be typed.
     private func readKey() -> Bool {
-        rl_callback_read_char()
+        nearby_edit_read_char()
         let (lines, isAtEnd) = typed.withLock { typed in
             defer { typed.lines = [] }
             return typed
@@ -173,6 +176,6 @@ final class EditingTerminal: Sendable {
     private func show(_ lines: [String], isTyping: Bool) {
         guard !lines.isEmpty else { return }
         _ = Console.Streams.write("\r\u{1B}[K" + lines.map { $0 + "\n" }.joined(), to: STDOUT_FILENO)
-        if isTyping { rl_forced_update_display() }
+        if isTyping { nearby_edit_show_again() }
     }
 }
