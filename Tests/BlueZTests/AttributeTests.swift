@@ -51,6 +51,8 @@ extension OnABus {
         @Test func theSmallestMTUIsAskedForAgain() async throws {
             let bench = try await Bench()
             try await bench.fake.set(bench.path, "org.bluez.GattCharacteristic1", ["MTU": .uint16(23)])
+            // There and back: what was signalled before is known.
+            try await bench.link.write([1], to: bench.characteristic, type: .withResponse)
             #expect(await bench.link.attMTU == 23)
             bench.fake.state.object(bench.path)?.set("org.bluez.GattCharacteristic1", ["MTU": .uint16(517)], [])
             #expect(await bench.link.attMTU == 517)
