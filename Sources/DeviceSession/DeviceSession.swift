@@ -24,8 +24,8 @@ public final class DeviceSession: Observable, Sendable {
     let core: SessionCore
     let hub = EventHub()
     private let board = SessionBoard()
-    private let resultStreams = Broadcast<[ScanResult]>(keeping: 1)
-    private let factStreams = Broadcast<DeviceFacts>(keeping: 1)
+    private let resultStreams = Broadcast<[ScanResult]>(keeping: 1, readers: Limits.streams)
+    private let factStreams = Broadcast<DeviceFacts>(keeping: 1, readers: Limits.streams)
     public let profile: DeviceProfile
     public let configuration: Configuration
 

@@ -2,55 +2,6 @@
 
 import BluetoothLE
 
-/// Gives each value to every stream that was asked for, each with a buffer that keeps the newest.
-final class Broadcast<Value: Sendable>: Sendable {
-    private struct State {
-        var lastID = 0
-        var readers: [Int: AsyncStream<Value>.Continuation] = [:]
-        var isFinished = false
-    }
-
-    private let state = Locked(State())
-    private let limit: Int
-
-    init(keeping limit: Int) { self.limit = limit }
-
-    /// - Parameter first: What the stream begins with.
-    func stream(startingWith first: Value? = nil) -> AsyncStream<Value> {
-        let (stream, continuation) = AsyncStream.makeStream(of: Value.self, bufferingPolicy: .bufferingNewest(limit))
-        let id: Int? = state.withLock { state in
-            guard !state.isFinished, state.readers.count < Limits.streams else { return nil }
-            state.lastID += 1
-            state.readers[state.lastID] = continuation
-            return state.lastID
-        }
-        if let first { continuation.yield(first) }
-        guard let id else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { state in _ = state.readers.removeValue(forKey: id) }
-        }
-        return stream
-    }
-
-    func send(_ value: Value) {
-        for reader in state.withLock({ Array($0.readers.values) }) { reader.yield(value) }
-    }
-
-    func finish() {
-        let readers = state.withLock { state in
-            defer {
-                state.readers = [:]
-                state.isFinished = true
-            }
-            return Array(state.readers.values)
-        }
-        for reader in readers { reader.finish() }
-    }
-}
-
 /// A session's events, in the three ways in which they can be taken.
 final class EventHub: Sendable {
     typealias Handler = @Sendable (DeviceEvent) -> Void
@@ -63,7 +14,7 @@ final class EventHub: Sendable {
         var isFinished = false
     }
 
-    let streams = Broadcast<DeviceEvent>(keeping: Limits.events)
+    let streams = Broadcast<DeviceEvent>(keeping: Limits.events, readers: Limits.streams)
     private let state = Locked(State())
 
     var onEvent: Handler? {

@@ -22,7 +22,7 @@ final class ClientDriver {
 
     private let configuration: NearbyClient.Configuration
     private let radio: any Central
-    private let hub: EventHub<ClientEvent>
+    private let hub: Broadcast<ClientEvent>
     private let inbox: Inbox<Input>
     private var machine: ClientMachine
     private var timer: DeadlineTimer
@@ -46,7 +46,7 @@ final class ClientDriver {
     init(
         configuration: NearbyClient.Configuration,
         radio: any Central,
-        hub: EventHub<ClientEvent>,
+        hub: Broadcast<ClientEvent>,
         inbox: Inbox<Input>
     ) throws(NearbyError) {
         self.configuration = configuration

@@ -27,7 +27,7 @@ final class HostDriver {
 
     let configuration: NearbyHost.Configuration
     private let radio: any Peripheral
-    let hub: EventHub<HostEvent>
+    let hub: Broadcast<HostEvent>
     /// Nil where every client is handed the configuration's payload.
     private let admit: (@Sendable (JoinRequest) async -> Admission)?
     private let inbox: Inbox<Input>
@@ -43,7 +43,7 @@ final class HostDriver {
     init(
         configuration: NearbyHost.Configuration,
         radio: any Peripheral,
-        hub: EventHub<HostEvent>,
+        hub: Broadcast<HostEvent>,
         inbox: Inbox<Input>,
         admit: (@Sendable (JoinRequest) async -> Admission)?
     ) throws(NearbyError) {

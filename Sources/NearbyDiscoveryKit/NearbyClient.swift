@@ -14,7 +14,7 @@ import NearbyProtocol
 public final class NearbyClient: Sendable {
     public let configuration: Configuration
     private let radio: any Central
-    private let hub = EventHub<ClientEvent>()
+    private let hub = Broadcast<ClientEvent>(keeping: Limits.events, readers: Limits.eventReaders)
     private let inbox = Inbox<ClientDriver.Input>()
     private let isRunning = Locked(false)
     private let closing = Locked<Task<Void, Never>?>(nil)

@@ -21,7 +21,7 @@ public final class NearbyHost: Sendable {
     /// mobile peers do not read. In sentences.
     public let notices: [String]
     private let radio: any Peripheral
-    private let hub = EventHub<HostEvent>()
+    private let hub = Broadcast<HostEvent>(keeping: Limits.events, readers: Limits.eventReaders)
     private let inbox = Inbox<HostDriver.Input>()
     private let isRunning = Locked(false)
 

@@ -58,9 +58,9 @@ import Testing
     }
 }
 
-@Suite struct EventHubTests {
+@Suite struct BroadcastTests {
     @Test func everyReaderGetsEveryEvent() async {
-        let hub = EventHub<Int>()
+        let hub = Broadcast<Int>(keeping: Limits.events, readers: Limits.eventReaders)
         let first = hub.stream()
         let second = hub.stream()
         hub.send(1)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func aSlowReaderKeepsTheNewest() async {
-        let hub = EventHub<Int>()
+        let hub = Broadcast<Int>(keeping: Limits.events, readers: Limits.eventReaders)
         let stream = hub.stream()
         for number in 0..<1_000 { hub.send(number) }
         hub.finish()
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func aStreamAfterTheEndIsEmpty() async {
-        let hub = EventHub<Int>()
+        let hub = Broadcast<Int>(keeping: Limits.events, readers: Limits.eventReaders)
         hub.finish()
         var count = 0
         for await _ in hub.stream() { count += 1 }
@@ -94,7 +94,7 @@ import Testing
     }
 
     @Test func readersBeyondTheBoundGetAnEmptyStream() async {
-        let hub = EventHub<Int>()
+        let hub = Broadcast<Int>(keeping: Limits.events, readers: Limits.eventReaders)
         let readers = (0..<Limits.eventReaders).map { _ in hub.stream() }
         var count = 0
         for await _ in hub.stream() { count += 1 }
