@@ -4,26 +4,33 @@ import CDBus
 
 /// What a ``DBusConnection`` is made of: the libdbus connection and everything that hangs on it.
 ///
-/// `@unchecked Sendable`: all state is touched on the loop's thread only, which the actor's executor and `onLoop` see to.
-/// libdbus itself is told about threads, but only this one uses the connection once it is open.
+/// `@unchecked Sendable`: what stands under "any thread" is touched with `lock` held; all the rest on the loop's thread only,
+/// which the actor's executor and `onLoop` see to. libdbus is used with `lock` held, too: it guards its own state, but not the
+/// watches that it hands out, and a send from another thread may take one away.
 final class ConnectionCore: @unchecked Sendable {
     let loop: EventLoop
+    let lock = Lock()
+
+    // Any thread, with `lock`. `connection` and `ended` change on the loop, which may read them without it.
     /// Nil once the connection has ended.
     private(set) var connection: OpaquePointer?
     /// Why the connection ended.
     private(set) var ended: DBusError?
-    /// Set when the bus has answered Hello.
-    var uniqueName = ""
-
     private var watches: [Int32: [OpaquePointer]] = [:]
     private var watched: Set<Int32> = []
+    var pending: [UInt32: PendingCall] = [:]
+    var nextCall: UInt64 = 0
+    /// When the timer for calls from other threads comes; `.max` if none is set.
+    var sweep = UInt64.max
+
+    // The loop.
+    /// Set when the bus has answered Hello.
+    var uniqueName = ""
+    var sweepTimer: TimerToken?
     private var draining = false
     private var drainScheduled = false
     /// `ready` drains at its end, so what libdbus reports meanwhile needs no turn of its own.
     private var handlingWatches = false
-
-    var pending: [UInt32: PendingCall] = [:]
-    var nextCall: UInt64 = 0
 
     var subscriptions = SubscriptionTable()
     var busMatches: [String: BusMatch] = [:]
@@ -61,17 +68,19 @@ final class ConnectionCore: @unchecked Sendable {
         dbus_connection_set_max_received_unix_fds(connection, Limits.receivedFDs)
         // Unretained: `end` takes the functions away again before this object can go.
         let this = Unmanaged.passUnretained(self).toOpaque()
-        let attached = dbus_connection_set_watch_functions(
-            connection,
-            { watch, data in ConnectionCore.from(data)?.add(watch) ?? 0 },
-            { watch, data in ConnectionCore.from(data)?.remove(watch) },
-            { watch, data in ConnectionCore.from(data)?.toggled(watch) },
-            this, nil)
+        let attached = lock.withLock {
+            dbus_connection_set_watch_functions(
+                connection,
+                { watch, data in ConnectionCore.from(data)?.add(watch) ?? 0 },
+                { watch, data in ConnectionCore.from(data)?.remove(watch) },
+                { watch, data in ConnectionCore.from(data)?.toggled(watch) },
+                this, nil)
+        }
         guard attached != 0 else { throw DBusError(.internalFailure, "cannot watch the connection's socket") }
         dbus_connection_set_dispatch_status_function(
             connection,
             { _, status, data in
-                if status == DBUS_DISPATCH_DATA_REMAINS { ConnectionCore.from(data)?.scheduleDrain() }
+                if status == DBUS_DISPATCH_DATA_REMAINS { ConnectionCore.from(data)?.dataRemains() }
             }, this, nil)
         scheduleDrain()
     }
@@ -84,17 +93,19 @@ final class ConnectionCore: @unchecked Sendable {
     func end(_ error: DBusError) {
         assert(loop.isCurrent)
         guard ended == nil else { return }
-        ended = error
-        if let connection {
-            dbus_connection_set_dispatch_status_function(connection, nil, nil, nil)
-            dbus_connection_set_watch_functions(connection, nil, nil, nil, nil, nil)
-            dbus_connection_close(connection)
-            dbus_connection_unref(connection)
+        lock.withLock {
+            ended = error
+            if let connection {
+                dbus_connection_set_dispatch_status_function(connection, nil, nil, nil)
+                dbus_connection_set_watch_functions(connection, nil, nil, nil, nil, nil)
+                dbus_connection_close(connection)
+                dbus_connection_unref(connection)
+            }
+            connection = nil
+            for descriptor in watched { loop.core.unwatch(descriptor) }
+            watched = []
+            watches = [:]
         }
-        connection = nil
-        for descriptor in watched { loop.core.unwatch(descriptor) }
-        watched = []
-        watches = [:]
         failPendingCalls(error)
         endSubscriptions()
         objects = [:]
@@ -133,7 +144,13 @@ final class ConnectionCore: @unchecked Sendable {
     /// - Returns: the serial it got.
     @discardableResult
     func transmit(_ message: borrowing RawMessage) throws(DBusError) -> UInt32 {
-        assert(loop.isCurrent)
+        lock.lock()
+        defer { lock.unlock() }
+        return try transmitLocked(message)
+    }
+
+    /// The same, with the lock held.
+    func transmitLocked(_ message: borrowing RawMessage) throws(DBusError) -> UInt32 {
         guard let connection else { throw ended ?? .connectionLost }
         guard dbus_connection_get_outgoing_size(connection) <= Limits.outgoingBytes else {
             throw DBusError(
@@ -148,6 +165,8 @@ final class ConnectionCore: @unchecked Sendable {
 
     /// Sends an answer. One cannot be refused, so beyond a higher bound the connection is given up instead.
     func transmitAnswer(_ message: borrowing RawMessage) {
+        lock.lock()
+        defer { lock.unlock() }
         guard let connection else { return }
         guard dbus_connection_get_outgoing_size(connection) <= Limits.outgoingBytesFatal,
             dbus_connection_send(connection, message.pointer, nil) != 0
@@ -159,6 +178,15 @@ final class ConnectionCore: @unchecked Sendable {
     }
 
     // MARK: Receiving
+
+    /// Called by libdbus: on the loop, or where a call is sent.
+    private func dataRemains() {
+        if loop.isCurrent {
+            scheduleDrain()
+        } else {
+            loop.execute { [weak self] in self?.scheduleDrain() }
+        }
+    }
 
     func scheduleDrain() {
         guard !draining, !drainScheduled, !handlingWatches else { return }
@@ -175,7 +203,7 @@ final class ConnectionCore: @unchecked Sendable {
         guard !draining else { return }
         draining = true
         var left = Limits.messagesPerTurn
-        while let connection, let message = dbus_connection_pop_message(connection) {
+        while let message = lock.withLock({ connection.flatMap(dbus_connection_pop_message) }) {
             receive(message)
             dbus_message_unref(message)
             left -= 1
@@ -205,7 +233,7 @@ final class ConnectionCore: @unchecked Sendable {
         }
     }
 
-    // MARK: Watches, called by libdbus with its lock held: no call back into it but for the watch itself
+    // MARK: Watches, called by libdbus with its lock held, and ours: no call back into it but for the watch itself
 
     private func add(_ watch: OpaquePointer?) -> dbus_bool_t {
         guard let watch else { return 0 }
@@ -257,11 +285,13 @@ final class ConnectionCore: @unchecked Sendable {
         if events & EPOLLHUP.rawValue != 0 { flags |= DBUS_WATCH_HANGUP.rawValue }
         if events & EPOLLERR.rawValue != 0 { flags |= DBUS_WATCH_ERROR.rawValue }
         handlingWatches = true
-        for watch in watches[descriptor] ?? [] {
-            // Handling one watch can take the other away.
-            guard watches[descriptor]?.contains(watch) == true, dbus_watch_get_enabled(watch) != 0 else { continue }
-            let wanted = dbus_watch_get_flags(watch) | DBUS_WATCH_HANGUP.rawValue | DBUS_WATCH_ERROR.rawValue
-            if flags & wanted != 0 { dbus_watch_handle(watch, flags & wanted) }
+        lock.withLock {
+            for watch in watches[descriptor] ?? [] {
+                // Handling one watch can take the other away.
+                guard watches[descriptor]?.contains(watch) == true, dbus_watch_get_enabled(watch) != 0 else { continue }
+                let wanted = dbus_watch_get_flags(watch) | DBUS_WATCH_HANGUP.rawValue | DBUS_WATCH_ERROR.rawValue
+                if flags & wanted != 0 { dbus_watch_handle(watch, flags & wanted) }
+            }
         }
         handlingWatches = false
         drain()

@@ -107,38 +107,47 @@ public actor DBusConnection {
         _ member: String,
         _ body: [DBusValue] = [],
         returning: String? = nil,
-        timeout: Duration = .seconds(25)
+        timeout: Duration = .seconds(25),
+        isolation: isolated (any Actor)? = #isolation
     ) async throws(DBusError) -> [DBusValue] {
         try await call(
-            DBusCall(destination, path, interface, member, body, returning: returning, timeout: timeout))
+            DBusCall(destination, path, interface, member, body, returning: returning, timeout: timeout),
+            isolation: isolation)
     }
 
     /// Calls a method and waits for its answer.
-    public func call(_ call: DBusCall) async throws(DBusError) -> [DBusValue] {
+    public func call(
+        _ call: DBusCall, isolation: isolated (any Actor)? = #isolation
+    ) async throws(DBusError) -> [DBusValue] {
+        try await (loop.isCurrent ? callOnLoop(call) : callFromHere(call)).get()
+    }
+
+    private func callOnLoop(_ call: DBusCall) async -> Answer<[DBusValue]> {
+        // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
+        // preference each answer would go through the global executor and back, two changes of thread.
+        await withTaskExecutorPreference(loop, isolation: self) { await callFromHere(call, isolation: self) }
+    }
+
+    /// Sends on the caller's thread, which spares a change to the loop's.
+    private func callFromHere(
+        _ call: DBusCall, isolation: isolated (any Actor)? = #isolation
+    ) async -> Answer<[DBusValue]> {
         let core = core
         let id = core.newCallID()
-        // A continuation resumes on the task's executor, whatever actor waits (seen with Swift 6.3.1): without the
-        // preference each answer would go through the global executor and back, two changes of thread. `self` is named
-        // because a closure that does not capture the actor is not isolated to it.
-        let result = await withTaskExecutorPreference(loop) {
-            _ = self
-            return await withTaskCancellationHandler(
-                operation: {
-                    _ = self
-                    return await withUnsafeContinuation(isolation: self) {
-                        (continuation: UnsafeContinuation<Answer<[DBusValue]>, Never>) in
-                        // A task that is cancelled by now may have told so before there was anything to cancel; one
-                        // that is cancelled later tells the loop after this.
-                        guard !Task.isCancelled else {
-                            return continuation.resume(returning: .failure(.callCancelled))
-                        }
-                        core.call(call, id: id, .task(continuation))
-                    }
-                },
-                onCancel: { core.loop.execute { core.cancelCall(id: id) } },
-                isolation: self)
-        }
-        return try result.get()
+        // `isolation` is named because a closure that does not capture the actor is not isolated to it.
+        return await withTaskCancellationHandler(
+            operation: {
+                _ = isolation
+                return await withUnsafeContinuation(isolation: isolation) {
+                    (continuation: UnsafeContinuation<Answer<[DBusValue]>, Never>) in
+                    guard !Task.isCancelled else { return continuation.resume(returning: .failure(.callCancelled)) }
+                    core.call(call, id: id, .task(continuation))
+                    // One that is cancelled meanwhile may have told so while there was nothing to cancel yet.
+                    if Task.isCancelled { core.loop.execute { core.cancelCall(id: id) } }
+                }
+            },
+            onCancel: { core.loop.execute { core.cancelCall(id: id) } },
+            isolation: isolation)
     }
 
     /// Sends a call without a task. The completion runs on the loop, once, in the order of the bus relative to signals.

@@ -5,8 +5,8 @@ import Glibc
 
 /// The thread behind an ``EventLoop``.
 ///
-/// `@unchecked Sendable`: `queue`, `state`, `signalled` and `returns` are guarded by `lock`; `thread` and `name` are written once
-/// before anything else can run; all the rest is touched by the loop's thread only.
+/// `@unchecked Sendable`: `queue`, `stopping`, `signalled`, `returns`, `timerOrder`, `descriptors` and `generation` are guarded by
+/// `lock`; `thread` and `name` are written once before anything else can run; all the rest is touched by the loop's thread only.
 final class LoopCore: @unchecked Sendable {
     private enum Work {
         case job(UnownedJob)
@@ -146,10 +146,14 @@ final class LoopCore: @unchecked Sendable {
         timer.body = nil
     }
 
+    // MARK: Descriptors, from any thread: a send may find that its socket is full, or gone
+
     /// Starts to watch a descriptor. The handler is called on the loop with the events that happened.
     ///
     /// - Returns: false if the system refuses.
     func watch(_ descriptor: Int32, events: UInt32, handler: @escaping (UInt32) -> Void) -> Bool {
+        lock.lock()
+        defer { lock.unlock() }
         generation &+= 1
         let entry = Descriptor(events: events, generation: generation, handler: handler)
         var event = epoll_event()
@@ -161,6 +165,8 @@ final class LoopCore: @unchecked Sendable {
     }
 
     func change(_ descriptor: Int32, events: UInt32) {
+        lock.lock()
+        defer { lock.unlock() }
         guard let entry = descriptors[descriptor], entry.events != events else { return }
         entry.events = events
         var event = epoll_event()
@@ -170,9 +176,16 @@ final class LoopCore: @unchecked Sendable {
     }
 
     func unwatch(_ descriptor: Int32) {
-        guard descriptors.removeValue(forKey: descriptor) != nil else { return }
-        epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
+        // What the handler holds is let go of outside the lock.
+        let entry = lock.withLock {
+            let entry = descriptors.removeValue(forKey: descriptor)
+            if entry != nil { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
+            return entry
+        }
+        withExtendedLifetime(entry) {}
     }
+
+    // MARK: The thread
 
     private func run() {
         // Until `start` has stored the thread's name in `thread`.
@@ -200,7 +213,8 @@ final class LoopCore: @unchecked Sendable {
             return
         }
         // An earlier event of the same turn may have closed this one, and even opened another of the same number.
-        guard let entry = descriptors[descriptor], entry.generation == generation else { return }
+        let entry = lock.withLock { descriptors[descriptor] }
+        guard let entry, entry.generation == generation else { return }
         entry.handler(event.events)
     }
 

@@ -18,30 +18,82 @@ struct PendingCall {
         }
     }
 
+    enum Limit {
+        case timer(TimerToken)
+        /// Nanoseconds of the loop's clock: a timer set from another thread would wake the loop up.
+        case deadline(UInt64)
+    }
+
     /// Known before the serial is, for cancellation.
     let id: UInt64
     let destination: String
     let returning: String?
-    let timer: TimerToken
+    let limit: Limit
     let completion: Completion
 }
 
 extension ConnectionCore {
-    /// Sends a call. The completion is called later on the loop, or at once if the call cannot be sent.
+    /// Sends a call, from any thread: a caller that is not on the loop need not wait for a turn of it. The completion is
+    /// called later on the loop, or at once if the call cannot be sent.
     func call(_ call: DBusCall, id: UInt64, _ completion: PendingCall.Completion) {
         do throws(DBusError) {
-            guard ended == nil else { throw ended ?? .connectionLost }
-            guard pending.count < Limits.pendingCalls else {
-                throw DBusError(.limitExceeded, "more than \(Limits.pendingCalls) calls wait for an answer")
-            }
             let message = try RawMessage.call(call)
-            let serial = try transmit(message)
-            let timer = loop.core.schedule(after: call.timeout) { [weak self] in self?.expire(serial) }
-            pending[serial] = PendingCall(
-                id: id, destination: call.destination, returning: call.returning, timer: timer, completion: completion)
+            lock.lock()
+            defer { lock.unlock() }
+            try send(message, of: call, id: id, completion)
         } catch {
             completion(.failure(error))
         }
+    }
+
+    /// With the lock held, since the answer may be there before this returns.
+    private func send(
+        _ message: borrowing RawMessage, of call: DBusCall, id: UInt64, _ completion: PendingCall.Completion
+    ) throws(DBusError) {
+        guard ended == nil else { throw ended ?? .connectionLost }
+        guard pending.count < Limits.pendingCalls else {
+            throw DBusError(.limitExceeded, "more than \(Limits.pendingCalls) calls wait for an answer")
+        }
+        let serial = try transmitLocked(message)
+        pending[serial] = PendingCall(
+            id: id, destination: call.destination, returning: call.returning,
+            limit: limit(of: serial, after: call.timeout), completion: completion)
+    }
+
+    private func limit(of serial: UInt32, after timeout: Duration) -> PendingCall.Limit {
+        if loop.isCurrent {
+            return .timer(loop.core.schedule(after: timeout) { [weak self] in self?.expire(serial) })
+        }
+        let deadline = LoopCore.now() &+ LoopCore.nanoseconds(timeout)
+        if deadline < sweep {
+            sweep = deadline
+            loop.execute { [weak self] in self?.setSweepTimer(deadline) }
+        }
+        return .deadline(deadline)
+    }
+
+    /// One timer for all calls from other threads. It stays when the call that it was set for is over, so that the next one,
+    /// which ends later, need not wake the loop up.
+    private func setSweepTimer(_ deadline: UInt64) {
+        guard ended == nil else { return }
+        sweepTimer?.cancel()
+        let left = Int64(clamping: deadline - min(deadline, LoopCore.now()))
+        sweepTimer = loop.core.schedule(after: .nanoseconds(left)) { [weak self] in self?.sweepCalls() }
+    }
+
+    private func sweepCalls() {
+        let now = LoopCore.now()
+        var due: [UInt32] = []
+        let next = lock.withLock {
+            sweep = .max
+            for (serial, call) in pending {
+                guard case .deadline(let deadline) = call.limit else { continue }
+                if deadline <= now { due.append(serial) } else { sweep = min(sweep, deadline) }
+            }
+            return sweep
+        }
+        if next != .max { setSweepTimer(next) }
+        for serial in due.sorted() { expire(serial) }
     }
 
     func call(_ call: DBusCall, _ completion: @escaping @Sendable (Result<[DBusValue], DBusError>) -> Void) {
@@ -49,8 +101,10 @@ extension ConnectionCore {
     }
 
     func newCallID() -> UInt64 {
-        nextCall += 1
-        return nextCall
+        lock.withLock {
+            nextCall += 1
+            return nextCall
+        }
     }
 
     /// A call to the bus itself.
@@ -74,7 +128,7 @@ extension ConnectionCore {
     }
 
     func cancelCall(id: UInt64) {
-        guard let serial = pending.first(where: { $0.value.id == id })?.key else { return }
+        guard let serial = lock.withLock({ pending.first { $0.value.id == id }?.key }) else { return }
         finish(serial, .failure(.callCancelled))
     }
 
@@ -83,16 +137,19 @@ extension ConnectionCore {
     }
 
     private func finish(_ serial: UInt32, _ result: Result<[DBusValue], DBusError>) {
-        guard let call = pending.removeValue(forKey: serial) else { return }
-        call.timer.cancel()
+        guard let call = lock.withLock({ pending.removeValue(forKey: serial) }) else { return }
+        if case .timer(let timer) = call.limit { timer.cancel() }
         call.completion(result)
     }
 
     func failPendingCalls(_ error: DBusError) {
-        let calls = pending.sorted { $0.key < $1.key }
-        pending = [:]
+        sweepTimer?.cancel()
+        let calls = lock.withLock {
+            defer { pending = [:] }
+            return pending.sorted { $0.key < $1.key }
+        }
         for (_, call) in calls {
-            call.timer.cancel()
+            if case .timer(let timer) = call.limit { timer.cancel() }
             call.completion(.failure(error))
         }
     }
@@ -100,7 +157,7 @@ extension ConnectionCore {
     func receiveAnswer(_ message: OpaquePointer) {
         let serial = dbus_message_get_reply_serial(message)
         // An answer may come too late, or from somebody who was not asked.
-        guard let call = pending[serial], isFrom(call.destination, message) else { return }
+        guard let call = lock.withLock({ pending[serial] }), isFrom(call.destination, message) else { return }
         finish(serial, answer(message, call.returning))
     }
 
