@@ -6,8 +6,11 @@ import NearbyDiscoveryKit
 enum JSONLine {
     /// Everything that is not plain text is escaped, so that the line is harmless on a terminal, too.
     static func text(_ object: JSONObject) -> String {
+        let encoded = object.encoded()
+        // Nearly every line is ASCII, and needs no look at its scalars.
+        if encoded.allSatisfy({ 0x20...0x7e ~= $0 }) { return String(decoding: encoded, as: UTF8.self) }
         var result = ""
-        for scalar in String(decoding: object.encoded(), as: UTF8.self).unicodeScalars {
+        for scalar in String(decoding: encoded, as: UTF8.self).unicodeScalars {
             if PlainText.isPlain(scalar) {
                 result.unicodeScalars.append(scalar)
             } else {

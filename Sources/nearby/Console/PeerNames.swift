@@ -6,9 +6,12 @@ import NearbyDiscoveryKit
 enum PeerNames {
     /// The address where the radio's own name ends in one, as BlueZ's object paths do; else that name.
     static func text(_ peer: PeerIdentifier) -> String {
-        let last = peer.rawValue.split(separator: "/").last ?? ""
-        if last.hasPrefix("dev_"),
-            let address = BluetoothAddress(String(last.dropFirst(4).map { $0 == "_" ? ":" : $0 }))
+        let bytes = peer.rawValue.utf8
+        let last = bytes.suffix(from: bytes.lastIndex(of: UInt8(ascii: "/")) ?? bytes.startIndex)
+        let (prefix, underscore, colon) = ("/dev_".utf8, UInt8(ascii: "_"), UInt8(ascii: ":"))
+        if last.starts(with: prefix),
+            let address = BluetoothAddress(
+                String(decoding: last.dropFirst(prefix.count).map { $0 == underscore ? colon : $0 }, as: UTF8.self))
         {
             return address.description
         }
