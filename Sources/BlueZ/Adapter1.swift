@@ -8,6 +8,8 @@ struct Adapter1: Sendable, Hashable {
     let path: ObjectPath
     var address: BluetoothAddress?
     var powered = false
+    /// Whether anybody discovers; `nil` where bluetoothd does not say.
+    var discovering: Bool?
     /// BlueZ 5.66 and later: `on`, `off`, `off-enabling`, `on-disabling`, `off-blocked`.
     var powerState: String?
     /// `central`, `peripheral`, `central-peripheral`; `nil` where bluetoothd does not say.
@@ -52,6 +54,7 @@ struct Adapter1: Sendable, Hashable {
                 let kind: BluetoothAddress.Kind = value.asString == "random" ? .random : .public
                 if let raw = address?.rawValue { address = BluetoothAddress(rawValue: raw, kind: kind) }
             case "Powered": powered = value.asBool ?? powered
+            case "Discovering": discovering = value.asBool ?? discovering
             case "PowerState": powerState = value.asString?.clipped(toBytes: Limits.wordBytes)
             case "Roles":
                 roles = value.asStrings.map { roles in

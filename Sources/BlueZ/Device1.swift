@@ -23,6 +23,8 @@ struct Device1: Sendable, Hashable {
     var rssi: Int?
     var connected = false
     var servicesResolved = false
+    /// Whether `UUIDs` may be from a connection, which nothing that is advertised changes any more.
+    private(set) var remembersServices = false
 
     /// Merges a message's properties, which arrive piecemeal (rule 18).
     mutating func apply(_ changed: [String: DBusValue], invalidated: [String] = []) -> Change {
@@ -66,6 +68,7 @@ struct Device1: Sendable, Hashable {
                 guard let value = value.asBool else { break }
                 if value != servicesResolved { change.insert(.servicesResolved) }
                 servicesResolved = value
+                if value { remembersServices = true }
             default: break
             }
         }
@@ -80,6 +83,11 @@ struct Device1: Sendable, Hashable {
             }
         }
         return change
+    }
+
+    /// The device was there before anybody of ours listened: nothing tells what it was seen with.
+    mutating func wasThere() {
+        if !advertisement.serviceUUIDs.isEmpty { remembersServices = true }
     }
 
     /// dBm as HCI has it, a signed byte; whatever integer the message brought, nobody above has to think of others.

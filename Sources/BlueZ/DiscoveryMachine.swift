@@ -58,7 +58,7 @@ struct DiscoveryMachine: Sendable {
     private(set) var isRunning = false
     /// `heldUp`: the session may be there. It is stopped like one that is.
     private var mayRun = false
-    private var applied: DiscoveryFilter?
+    private(set) var applied: DiscoveryFilter?
     private var available = false
     private var inFlight: Call?
     private var blocked = false

@@ -30,6 +30,11 @@ struct ObjectView: Sendable {
     private var attributes: [ObjectPath: Set<ObjectPath>] = [:]
     private var arrivals = DeviceArrivals()
 
+    /// What is there now was there before anybody of ours listened.
+    mutating func rememberDevices() {
+        for path in devices.keys { devices[path]?.wasThere() }
+    }
+
     /// Replaces everything by an answer to `GetManagedObjects`.
     mutating func load(_ objects: [ObjectPath: [String: [String: DBusValue]]]) {
         self = ObjectView()

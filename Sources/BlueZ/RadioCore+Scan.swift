@@ -33,6 +33,7 @@ extension RadioCore {
             Task(executorPreference: loop) { await self.stopScan(id) }
         }
         scans[id] = ScanState(filter, events)
+        if scans.count == 1 { view.rememberDevices() }
         reportConnected(to: id)
         perform(discovery.want(mergedFilter))
         if let error = await discoverySettled(cancellable: true) {
@@ -52,10 +53,14 @@ extension RadioCore {
         }
     }
 
-    private func discovery(_ path: ObjectPath, _ device: Device1, rssi: Int?) -> Discovery {
-        Discovery(
-            peer: PeerIdentifier(path.string), address: device.address, advertisement: device.advertisement,
-            rssi: rssi, time: .now)
+    private func discovery(
+        _ path: ObjectPath, _ device: Device1, rssi: Int?, with service: BluetoothUUID? = nil
+    ) -> Discovery {
+        var advertisement = device.advertisement
+        if let service { advertisement.serviceUUIDs.insert(service) }
+        return Discovery(
+            peer: PeerIdentifier(path.string), address: device.address, advertisement: advertisement, rssi: rssi,
+            time: .now)
     }
 
     /// Comes to its end even in a cancelled task: what is left running costs power.
@@ -88,7 +93,7 @@ extension RadioCore {
             case .setFilter(let filter):
                 Adapter1.setDiscoveryFilter(
                     adapter, filter, byService: view.adapters[adapter]?.filtersByService ?? false)
-            case .start: Adapter1.startDiscovery(adapter)
+            case .start: startDiscovery(adapter)
             case .stop: Adapter1.stopDiscovery(adapter)
             }
         let asked = generation
@@ -96,6 +101,11 @@ extension RadioCore {
             guard core.generation == asked, core.usableAdapter == adapter else { return }
             core.discoveryAnswered(next, result)
         }
+    }
+
+    private func startDiscovery(_ adapter: ObjectPath) -> DBusCall {
+        discoversAlone = view.adapters[adapter]?.discovering == false
+        return Adapter1.startDiscovery(adapter)
     }
 
     private func discoveryAnswered(_ call: DiscoveryMachine.Call, _ result: Result<[DBusValue], DBusError>) {
@@ -160,9 +170,19 @@ extension RadioCore {
         guard !scans.isEmpty, let device = view.devices[path], let adapter = usableAdapter, path.isBeneath(adapter)
         else { return }
         for scan in scans.values {
-            guard let report = scan.sightings.judge(path, device, change) else { continue }
-            scan.events.yield(.discovered(discovery(path, device, rssi: report.rssi)))
+            let isFiltered = isFiltered(by: scan.sightings.filter, adapter)
+            guard let report = scan.sightings.judge(path, device, change, isFiltered: isFiltered) else { continue }
+            scan.events.yield(.discovered(discovery(path, device, rssi: report.rssi, with: report.service)))
         }
+    }
+
+    /// bluetoothd adds nothing to the `UUIDs` of a device whose services it remembers from a connection, whatever the device
+    /// advertises since (src/device.c, device_add_eir_uuids): a phone that was a client yesterday and is a host today
+    /// would never be found. But what its filter keeps out it does not tell of, not even a reading (src/adapter.c,
+    /// is_filter_match); so where the filter is this scan's alone, being heard is having the service.
+    private func isFiltered(by filter: ScanFilter, _ adapter: ObjectPath) -> Bool {
+        guard discoversAlone, discovery.isRunning, view.adapters[adapter]?.filtersByService == true else { return false }
+        return !filter.services.isEmpty && discovery.applied.map { Set($0.services) } == Set(filter.services)
     }
 
     func deviceGone(_ path: ObjectPath) {

@@ -49,6 +49,8 @@ actor RadioCore {
     // Scans (RadioCore+Scan).
     var scans: [UInt64: ScanState] = [:]
     var discovery = DiscoveryMachine()
+    /// Whether nobody else discovered when our discovery began.
+    var discoversAlone = false
     var discoveryWaiters: [UInt64] = []
     var discoveryPause = Limits.discoverAgain.lowerBound
     var discoveryTimer: TimerToken?

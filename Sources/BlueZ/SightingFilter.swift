@@ -15,8 +15,11 @@ struct SightingFilter: Sendable {
 
     /// A device's properties changed.
     ///
+    /// - Parameter isFiltered: Whether bluetoothd tells only of what advertises one of the services that are looked for.
     /// - Returns: What to report: `nil` for nothing, else the reading that goes with it.
-    mutating func judge(_ path: ObjectPath, _ device: Device1, _ change: Device1.Change) -> Report? {
+    mutating func judge(
+        _ path: ObjectPath, _ device: Device1, _ change: Device1.Change, isFiltered: Bool = false
+    ) -> Report? {
         if change.contains(.heard) {
             guard heard[path] != nil || heard.count < Limits.devices else { return nil }
             let before = heard[path] ?? nil
@@ -24,7 +27,8 @@ struct SightingFilter: Sendable {
         } else if !change.contains(.advertisement) {
             return nil
         }
-        guard let waiting = heard[path], matches(device) else { return nil }
+        let isRemembered = isFiltered && device.remembersServices
+        guard let waiting = heard[path], isRemembered || matches(device) else { return nil }
         let reading = change.contains(.rssi) ? device.rssi : waiting
         if let minimum = filter.minimumRSSI {
             // 127 and positive values are no readings.
@@ -32,7 +36,7 @@ struct SightingFilter: Sendable {
         }
         heard[path] = .some(nil)
         reported.insert(path)
-        return Report(rssi: reading)
+        return Report(rssi: reading, service: isRemembered && filter.services.count == 1 ? filter.services.first : nil)
     }
 
     /// - Returns: Whether to report a device that is connected as the scan begins, for what it is known to have: it must
@@ -46,6 +50,8 @@ struct SightingFilter: Sendable {
 
     struct Report: Sendable, Hashable {
         var rssi: Int?
+        /// What the device advertises though its object does not say so.
+        var service: BluetoothUUID?
     }
 
     /// - Returns: Whether the scan has told of the device, so that it has to take it back.

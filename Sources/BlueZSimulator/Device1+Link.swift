@@ -87,6 +87,7 @@ extension Device1 {
     }
 
     private func exportServices(_ found: [RemoteService], mtu: Int) {
+        remembersServices = true
         // The cached objects stay if they are the same; anything else would look like a change to the applications.
         if services.map(\.service) == found {
             for service in services { service.reconnected(mtu: mtu) }
@@ -110,6 +111,7 @@ extension Device1 {
     func resolveWithoutServices() {
         guard connection == nil else { return }
         servicesResolved = true
+        remembersServices = true
         signal(["ServicesResolved"])
     }
 

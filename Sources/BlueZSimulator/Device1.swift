@@ -27,6 +27,8 @@ final class Device1: BusInterface {
     var services: [GattService1] = []
     var isConnected = false
     var servicesResolved = false
+    /// Once bluetoothd has looked, what is advertised changes `UUIDs` no more (src/device.c, device_add_eir_uuids).
+    var remembersServices = false
     /// Our link to it, if we are its central.
     var connection: (any PeripheralConnection)?
     /// Its link to us, if it is ours.
@@ -67,7 +69,7 @@ final class Device1: BusInterface {
             advertised.localName = name
             changed += alias == nil ? ["Name", "Alias"] : ["Name"]
         }
-        if !new.serviceUUIDs.isSubset(of: advertised.serviceUUIDs) {
+        if !remembersServices, !new.serviceUUIDs.isSubset(of: advertised.serviceUUIDs) {
             advertised.serviceUUIDs.formUnion(new.serviceUUIDs)
             changed.append("UUIDs")
         }
@@ -203,7 +205,8 @@ final class Device1: BusInterface {
     }
 
     private var uuids: [BluetoothUUID] {
-        advertised.serviceUUIDs.union(servicesResolved ? services.map(\.uuid) : []).sorted()
+        // One or the other, and the services for good (src/device.c, dev_property_get_uuids).
+        (remembersServices ? Set(services.map(\.uuid)) : advertised.serviceUUIDs).sorted()
     }
 
     private var manufacturerData: DBusValue? {

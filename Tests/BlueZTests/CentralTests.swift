@@ -35,6 +35,30 @@ extension OnABus {
             #expect(await events.next() == nil)
         }
 
+        /// `UUIDs` of a device whose services are remembered takes no notice of what it advertises.
+        @Test(arguments: [true, false], [true, false])
+        func whatIsRememberedIsFoundByWhatTheFilterLetsThrough(_ isAlone: Bool, _ namesServices: Bool) async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.start(adapter: [
+                "Discovering": .bool(!isAlone), "Modalias": .string("usb:v1D6Bp0246d0542"),
+            ])
+            let other: DBusValue = .strings([BluetoothUUID(0x1800).longDescription])
+            let remembered = try await fake.addDevice(1, ["UUIDs": other])
+            let filter = ScanFilter(services: namesServices ? [Self.service] : [], minimumRSSI: -60)
+            let scan = try await fake.radio().scan(for: filter)
+            // New, and another client's.
+            try await fake.addDevice(2, ["RSSI": .int16(-40), "UUIDs": other])
+            try await fake.set(remembered, "org.bluez.Device1", ["RSSI": .int16(-50)])
+            try await fake.addDevice(3, ["RSSI": .int16(-40), "UUIDs": .strings([Self.service.longDescription])])
+            var found: [String: Set<BluetoothUUID>] = [:]
+            for await case .discovered(let discovery) in scan.events {
+                found[discovery.peer.rawValue] = discovery.advertisement.serviceUUIDs
+                if discovery.peer.rawValue.hasSuffix("03") { break }
+            }
+            #expect(found[remembered.string] == (!namesServices ? [0x1800] : isAlone ? [0x1800, Self.service] : nil))
+            #expect(found.count == (!namesServices ? 3 : isAlone ? 2 : 1))
+        }
+
         /// Rule 17: several scans of a process are one session with a merged filter.
         @Test func scansShareOneSession() async throws {
             let fake = try await FakeBlueZ()

@@ -97,6 +97,19 @@ extension ContractCase {
                 }
             }
         },
+        ContractCase("A device that was connected to for one service is found by another that it offers since") { bench in
+            try await bench.withVisit { _, _ in }
+            let service = LocalService(Offer.laterService, characteristics: [LocalCharacteristic(Offer.text, .read)])
+            let session = try await bench.peripheral.serve(
+                [service], advertising: AdvertisementRequest(serviceUUIDs: [Offer.laterService]))
+            let scan = try await bench.central.scan(for: ScanFilter(services: [Offer.laterService]))
+            let events = Recorder(scan.events, clock: bench.central.clock)
+            let discovery = try await events.next(within: bench.patience, "the device") { $0.discovery }
+            let services = discovery.advertisement.serviceUUIDs
+            try require(services.contains(Offer.laterService), "what it advertises: \(services)")
+            await scan.stop()
+            await session.stop()
+        },
         ContractCase("A stopped scan ends its stream, and may be stopped again") { bench in
             let scan = try await bench.central.scan(for: ScanFilter())
             let events = Recorder(scan.events, clock: bench.central.clock)

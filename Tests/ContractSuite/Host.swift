@@ -10,6 +10,8 @@ enum Offer {
     static let command = uuid(0x04)
     static let pair = uuid(0x05)
     static let twin = uuid(0x06)
+    /// Not in `services`.
+    static let laterService = uuid(0x07)
     static let nowhere = uuid(0xFF)
 
     static let messageID = LocalCharacteristicID(service: 0, characteristic: 0)

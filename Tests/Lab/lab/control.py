@@ -78,7 +78,7 @@ class ControlChannel:
                 (medium.hidden.discard if command.get("on", True) else medium.hidden.add)(name)
                 return {"hidden": sorted(medium.hidden)}
             case "power":
-                await lab.bluez.set_powered(command["of"], bool(command["on"]))
+                await lab.power(command["of"], bool(command["on"]))
                 return {"ok": True}
             case "restart":
                 await lab.restart_bluetoothd(pause=0.3)

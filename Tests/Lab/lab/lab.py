@@ -67,6 +67,17 @@ class Lab:
         await asyncio.sleep(pause)
         await self.start_bluetoothd(options)
 
+    async def power(self, name, on):
+        """bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange: then it is asked once more."""
+        try:
+            await self.bluez.set_powered(name, on)
+        except BusError:
+            await asyncio.sleep(0.1)
+            if not self.bluetoothd.crashes:
+                raise
+            await self.bluez.wait_powered([name], self.seconds(30))
+            await self.bluez.set_powered(name, on)
+
     async def cycle_power(self, name, pause=1.0):
         for on in (False, True):
             try:
@@ -92,9 +103,13 @@ class Lab:
         adapter = Adapter(self.medium, "F0:F1:F2:F3:F4:02", self.recorder)
         self.adapters.append(adapter)
 
-        def gone():
-            adapter.unplug()
-            self.adapters.remove(adapter)
+        async def gone():
+            # bluetoothd remembers the devices of an adapter that is pulled out.
+            try:
+                await self.bluez.forget_devices()
+            finally:
+                adapter.unplug()
+                self.adapters.remove(adapter)
 
         self.at_end(gone)
         await adapter.plug()
