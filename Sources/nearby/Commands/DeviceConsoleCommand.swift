@@ -129,6 +129,8 @@ struct DeviceConsoleCommand: RadioCommand {
         let bytes = Array((line + format.sentEnd).utf8)
         guard !bytes.isEmpty else { return }
         do throws(DeviceSessionError) {
+            // What is typed while a lost link comes back, and before its channel is found, is for the device, too.
+            try await session.waitUntil(.commandReady, timeout: Limits.timeout)
             try await session.sendPayload(bytes)
         } catch {
             if error.code != .cancelled { screen.note("not sent: \(error.message)") }
