@@ -121,7 +121,11 @@ targets += [
         dependencies: ["BlueZSimulator", "SimulatedRadio", "DBus", "BluetoothLE"],
         swiftSettings: strict
     ),
-    .testTarget(name: "nearbyTests", dependencies: ["nearby", "DeviceSession"], swiftSettings: strict),
+    .testTarget(
+        name: "nearbyTests",
+        dependencies: ["nearby", "DeviceSession", "BlueZSimulator", "SimulatedRadio", "BluetoothLE", "DBus"],
+        swiftSettings: strict
+    ),
     .testTarget(
         name: "IntegrationTests",
         dependencies: [

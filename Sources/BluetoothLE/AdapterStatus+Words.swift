@@ -7,6 +7,20 @@ extension AdapterStatus {
     /// What the user can do, in whole sentences: the radio's own advice where it gave a reason. `nil` while the adapter
     /// is ready.
     public var advice: String? { state == .poweredOn ? nil : reason?.advice ?? state.advice }
+
+    /// Why the adapter cannot be used; `nil` if it can, or if the radio is still asking.
+    package var error: BluetoothError? {
+        if let reason { return reason }
+        let code: BluetoothError.Code
+        switch state {
+        case .poweredOn, .unknown: return nil
+        case .resetting: code = .resetting
+        case .unsupported: code = .adapterNotFound
+        case .unauthorized: code = .unauthorized
+        case .poweredOff: code = .poweredOff
+        }
+        return BluetoothError(code, state.message, advice: state.advice, subject: adapter)
+    }
 }
 
 extension AdapterState {

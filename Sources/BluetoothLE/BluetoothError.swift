@@ -92,4 +92,13 @@ public struct BluetoothError: Error, Sendable, Hashable, CustomStringConvertible
         if let advice { text += ". \(advice)" }
         return text
     }
+
+    /// What an error of a room above says that this one has caused: its own words, those beneath, and the advice.
+    package static func words(_ message: String, cause: BluetoothError?, advice: String?) -> String {
+        var text = message
+        if let cause, cause.message != message { text += ": \(cause.message)" }
+        if let words = cause?.cause { text += " (\(words))" }
+        if let advice = advice ?? cause?.advice { text += ". \(advice)" }
+        return text
+    }
 }

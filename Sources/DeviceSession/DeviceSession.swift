@@ -64,6 +64,9 @@ public final class DeviceSession: Observable, Sendable {
     public var scanResults: [ScanResult] { board.scanResults }
     /// Why the scan pauses; `nil`: it does not. It goes on by itself.
     public var scanInterruption: BluetoothError? { board.scanInterruption }
+    /// What a lost link waits for before it is tried again: the adapter, and why it cannot be used; `nil`: it does not. It
+    /// goes on by itself, and `disconnect()` and `teardown()` end it.
+    public var connectInterruption: BluetoothError? { board.connectInterruption }
     /// What the device says about itself, as far as it has been read.
     public var facts: DeviceFacts { board.facts }
     /// Of the link, once they have been found.

@@ -22,6 +22,9 @@ public struct ReconnectionPolicy: Sendable, Hashable {
 
     /// Tries to connect again, so many times for each loss.
     ///
+    /// While the adapter is away no attempt is made, and one that its going has ended does not count: the session waits
+    /// for it without a limit of time, as `DeviceSession.connectInterruption` says.
+    ///
     /// - Parameters:
     ///   - number: 1 to 1,000; what is outside is taken for the nearer end.
     ///   - initialPause: Ahead of the first attempt.

@@ -13,6 +13,7 @@ final class SessionBoard: Observable, Sendable {
         var isDeviceInfoReady = false
         var scanResults: [ScanResult] = []
         var scanInterruption: BluetoothError?
+        var connectInterruption: BluetoothError?
         var facts = DeviceFacts()
         var services: [RemoteService] = []
         var device: ScanResult?
@@ -65,6 +66,11 @@ final class SessionBoard: Observable, Sendable {
     var scanInterruption: BluetoothError? {
         get { read(\.scanInterruption, as: \.scanInterruption) }
         set { write(newValue, \.scanInterruption, as: \.scanInterruption) }
+    }
+
+    var connectInterruption: BluetoothError? {
+        get { read(\.connectInterruption, as: \.connectInterruption) }
+        set { write(newValue, \.connectInterruption, as: \.connectInterruption) }
     }
 
     var facts: DeviceFacts {

@@ -36,7 +36,7 @@ actor SessionCore {
     var codec: any PacketCodec
     /// What is in the way of the conversation while there is a link.
     var channelFailure: DeviceSessionError?
-    private var timer = DeadlineTimer()
+    private lazy var timer = DeadlineTimer(clock: radio.clock) { [weak self] in await self?.timerFired() }
     private var lastID: UInt64 = 0
     /// Calls whose task waits, and the results of those that have theirs: through the actor's own state, since a value
     /// that goes through a continuation looks like a race to ThreadSanitizer (Swift 6.3.1).
@@ -96,6 +96,7 @@ actor SessionCore {
 
     func enter(_ phase: Phase, _ state: SessionState) {
         self.phase = phase
+        if case .connecting = phase {} else { board.connectInterruption = nil }
         guard board.state != state else { return }
         board.state = state
         log(.info, "state: \(state)")
@@ -113,7 +114,7 @@ actor SessionCore {
     func rearm() {
         var deadlines = [channel.deadline, lines?.deadline, waiters.values.map(\.deadline).min()]
         if case .scanning(let scan) = phase { deadlines.append(scan.table.deadline) }
-        timer.set(deadlines.compactMap { $0 }.min(), on: radio.clock) { [weak self] in await self?.timerFired() }
+        timer.set(deadlines.compactMap { $0 }.min())
     }
 
     private func timerFired() {

@@ -45,10 +45,7 @@ extension ClientSession {
         within timeout: Duration?
     ) async throws(BluetoothError) {
         if !isExtended { try await waitForAdapter() }
-        guard let peer = devices[address] else {
-            throw BluetoothError(
-                .peerNotFound, "no scan has reported this device", advice: "Scan first.", subject: address)
-        }
+        let peer = try await peer(at: address)
         let connection = try await radio.connect(to: peer, timeout: timeout ?? Limits.connect)
         let link = ClientLink(id: "conn-\(number)-\(take())", address: address, connection: connection)
         links[link.id] = link
@@ -60,6 +57,41 @@ extension ClientSession {
             let reason = await connection.disconnection()
             await self?.linkEnded(link, reason)
         }
+    }
+
+    /// A device that the adapter has forgotten when it went is heard again first: the client cannot know of that.
+    private func peer(at address: String) async throws(BluetoothError) -> PeerIdentifier {
+        if let peer = devices[address] { return peer }
+        guard !isExtended, forgotten.contains(address) else {
+            throw BluetoothError(
+                .peerNotFound, "no scan has reported this device", advice: "Scan first.", subject: address)
+        }
+        let search = try await radio.scan(for: ScanFilter())
+        let hearing = Task { () -> PeerIdentifier? in
+            for await case .discovered(let found) in search.events where found.bridgeAddress == address {
+                return found.peer
+            }
+            return nil
+        }
+        let limit = Task {
+            do { try await Task.sleep(for: Limits.connectWait) } catch { return }
+            hearing.cancel()
+        }
+        let found = await withTaskCancellationHandler {
+            await hearing.value
+        } onCancel: {
+            hearing.cancel()
+        }
+        limit.cancel()
+        // A task of its own: this one may be cancelled, and the radio must be told all the same.
+        await Task { await search.stop() }.value
+        if Task.isCancelled || isEnding { throw .cancelled }
+        guard let found else {
+            throw BluetoothError(.peerNotFound, "the device was not heard again", subject: address)
+        }
+        devices[address] = found
+        forgotten.remove(address)
+        return found
     }
 
     private func waitForAdapter() async throws(BluetoothError) {

@@ -72,7 +72,7 @@ extension ClientSession {
         guard scan?.id == id else { return }
         switch event {
         case .discovered(let discovery):
-            let address = discovery.address?.description ?? discovery.peer.rawValue
+            let address = discovery.bridgeAddress
             if devices.count < Limits.knownDevices || devices[address] != nil { devices[address] = discovery.peer }
             if scan?.allowsDuplicates == false, scan?.filter.passes(discovery) == false { return }
             // 127 is HCI's word for “not available”, and the field has to be a number.
@@ -94,6 +94,14 @@ extension ClientSession {
     }
 
     func adapterChanged() {
-        if status.state != .poweredOn { devices = [:] }
+        guard status.state != .poweredOn else { return }
+        forgotten.formUnion(devices.keys)
+        if forgotten.count > Limits.knownDevices { forgotten = Set(devices.keys) }
+        devices = [:]
     }
+}
+
+extension Discovery {
+    /// What the protocol calls an address: what a client connects with.
+    var bridgeAddress: String { address?.description ?? peer.rawValue }
 }

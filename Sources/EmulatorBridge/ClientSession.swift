@@ -40,6 +40,8 @@ actor ClientSession {
     var scanOperation: Operation?
     var scan: RunningScan?
     var devices: [String: PeerIdentifier] = [:]
+    /// Addresses of devices that went with the adapter.
+    var forgotten: Set<String> = []
 
     var links: [String: ClientLink] = [:]
 

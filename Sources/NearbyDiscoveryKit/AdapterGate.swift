@@ -53,21 +53,6 @@ struct AdapterGate {
     }
 }
 
-extension AdapterStatus {
-    /// Why the adapter cannot be used; `nil` if it can, or if the radio is still asking.
-    var error: BluetoothError? {
-        if let reason { return reason }
-        switch state {
-        case .poweredOn, .unknown: return nil
-        case .resetting: return BluetoothError(.resetting, "the Bluetooth service restarts", subject: adapter)
-        case .unsupported: return BluetoothError(.adapterNotFound, "there is no Bluetooth adapter", subject: adapter)
-        case .unauthorized:
-            return BluetoothError(.unauthorized, "this user may not use Bluetooth", subject: adapter)
-        case .poweredOff: return BluetoothError(.poweredOff, "the Bluetooth adapter is off", subject: adapter)
-        }
-    }
-}
-
 extension BluetoothError {
     /// The radio has neither started a scan nor said why not.
     static let scanHangs = BluetoothError(

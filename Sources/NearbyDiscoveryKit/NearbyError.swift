@@ -114,13 +114,7 @@ public struct NearbyError: Error, Sendable, Hashable {
 }
 
 extension NearbyError: CustomStringConvertible {
-    public var description: String {
-        var text = message
-        if let cause, cause.message != message { text += ": \(cause.message)" }
-        if let words = cause?.cause { text += " (\(words))" }
-        if let advice = advice ?? cause?.advice { text += ". \(advice)" }
-        return text
-    }
+    public var description: String { BluetoothError.words(message, cause: cause, advice: advice) }
 }
 
 extension NearbyError {

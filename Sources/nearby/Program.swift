@@ -15,6 +15,11 @@ protocol Command: Sendable {
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode
 }
 
+/// A command that uses a radio.
+protocol RadioCommand: Command {
+    var radio: RadioOptions { get }
+}
+
 /// What a command works with.
 struct CommandContext: Sendable {
     let console: Console
@@ -83,7 +88,7 @@ enum Program {
             do throws(Failure) {
                 outcome = .success(try await command.run(CommandContext(console: console, loop: loop)))
             } catch {
-                outcome = .failure(error)
+                outcome = .failure((command as? any RadioCommand)?.radio.namingBridges(error) ?? error)
             }
             result.withLock { $0 = outcome }
             loop.stop()

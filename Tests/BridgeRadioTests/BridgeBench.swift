@@ -9,7 +9,7 @@ import SimulatedRadio
 /// `BridgeRadio`s over bridges of their own, with simulated radios behind them, in one air and in real time.
 ///
 /// One bridge for each radio, so that a blow to one side leaves the other alone, as two machines would.
-struct BridgeBench: ContractControls {
+struct BridgeBench: OwnBench, ContractControls {
     private struct Machine {
         let simulated: SimulatedRadio
         let bridge: EmulatorBridge
@@ -100,42 +100,6 @@ struct BridgeBench: ContractControls {
         _ contractCase: ContractCase,
         _ configuration: AdapterConfiguration = AdapterConfiguration()
     ) async throws -> (ContractCase.Outcome, linksLeft: [SimulatedLink]) {
-        await turns.take()
-        let result: Result<(ContractCase.Outcome, linksLeft: [SimulatedLink]), any Error>
-        do {
-            let bench = try await make(configuration)
-            do {
-                let outcome = try await contractCase.run(on: bench.bench)
-                await bench.close()
-                result = .success((outcome, bench.medium.links))
-            } catch {
-                await bench.close()
-                result = .failure(error)
-            }
-        } catch {
-            result = .failure(error)
-        }
-        await turns.give()
-        return try result.get()
-    }
-}
-
-/// Lets so many through at a time, in order.
-private actor Turns {
-    private var free: Int
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(_ count: Int) { free = count }
-
-    func take() async {
-        if free > 0 {
-            free -= 1
-            return
-        }
-        await withCheckedContinuation { waiting.append($0) }
-    }
-
-    func give() {
-        if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
+        try await contractCase.check(within: turns) { try await make(configuration) }
     }
 }

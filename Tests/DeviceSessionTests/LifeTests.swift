@@ -114,6 +114,7 @@ import Testing
             let session = try bench.session(profile)
             try await bench.connect(session)
             try await session.sendPayload([1, 2, 3])
+            await device.pause(.milliseconds(1))
             await session.teardown()
             #expect(device.packets == [[1, 2, 3]])
             await device.stop()
@@ -319,70 +320,6 @@ import Testing
             #expect(changes.withLock { $0 } == 1)
             await session.teardown()
             await device.stop()
-        }
-    }
-
-    // MARK: Again
-
-    @Test func aLostLinkComesBackWithTheSessionsStateKept() async throws {
-        let clock = bench.clock
-        let log = EventLog()
-        var configuration = DeviceSession.Configuration()
-        configuration.reconnection = .attempts(3, initialPause: .seconds(1), factor: 2)
-        try await bench.withSession(Bench.at, configuration) { [bench] (session, device) async throws in
-            session.onEvent = { log.add($0) }
-            try await session.waitUntil(.deviceInfoReady, timeout: .seconds(9))
-            let pending = Task { try await session.run("AT+SILENT", timeout: .seconds(60)) }
-            await device.pause(.milliseconds(10))
-            bench.gadget.inject(.nextConnect(fails: BluetoothError(.connectionFailed, "no")))
-            let began = clock.now
-            bench.medium.drop(between: bench.phone, and: bench.gadget)
-            #expect(await failure { try await pending.value }?.code == .disconnected)
-            #expect(session.facts.firmwareRevision == "1.2.3")
-            try await session.waitUntil(.commandReady, timeout: .seconds(60))
-            #expect(began.duration(to: clock.now) >= .seconds(3))
-            #expect(try await session.run("AT+VERSION") == ["1.2.3"])
-            #expect(log.states == [.connecting, .connected])
-        }
-    }
-
-    @Test func aDeviceThatIsForgottenIsSearchedFor() async throws {
-        var configuration = DeviceSession.Configuration()
-        configuration.reconnection = .attempts(1, initialPause: .seconds(2))
-        try await bench.withSession(Bench.at, configuration) { [bench] (session, _) async throws in
-            bench.phone.forget(bench.gadget.peerIdentifier)
-            try await bench.clock.sleep(for: .milliseconds(10))
-            #expect(session.state == .connecting)
-            try await session.waitUntil(.commandReady, timeout: .seconds(60))
-            #expect(try await session.run("AT") == [])
-        }
-    }
-
-    @Test func whenAllAttemptsHaveFailedTheSessionHas() async throws {
-        var configuration = DeviceSession.Configuration()
-        configuration.reconnection = .attempts(2, initialPause: .seconds(1))
-        try await bench.withSession(Bench.at, configuration) { [bench] (session, device) async throws in
-            await device.stop()
-            let gate = Task { try await session.waitUntil(.commandReady, timeout: .seconds(200)) }
-            try await gate.value
-            bench.medium.setInRange(false, between: bench.phone, and: bench.gadget)
-            while session.state == .connected { try await bench.clock.sleep(for: .seconds(1)) }
-            let error = await failure { try await session.waitUntil(.commandReady, timeout: .seconds(200)) }
-            #expect(error.map { session.state == .failed($0) } == true)
-            let later = await failure { try await session.run("AT") }
-            #expect(later == error)
-        }
-    }
-
-    @Test func disconnectEndsTheAttempts() async throws {
-        var configuration = DeviceSession.Configuration()
-        configuration.reconnection = .attempts(9, initialPause: .seconds(100))
-        try await bench.withSession(Bench.at, configuration) { [bench] (session, _) async throws in
-            bench.medium.drop(between: bench.phone, and: bench.gadget)
-            try await bench.clock.sleep(for: .seconds(1))
-            #expect(session.state == .connecting)
-            await session.disconnect()
-            #expect(session.state == .idle)
         }
     }
 }

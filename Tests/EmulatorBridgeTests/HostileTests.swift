@@ -155,7 +155,11 @@ import Testing
                 while slow.unsentBytes > 524_288 { try await Task.sleep(for: .milliseconds(1)) }
                 if !slow.send(line) { break }
             }
-            try await eventually("it is cut off") { fixture.bridge.clientCount == 2 }
+            for await case .clientLeft(_, let reason) in fixture.bridge.events {
+                #expect(reason?.code == .limitExceeded)
+                break
+            }
+            #expect(fixture.bridge.clientCount == 2)
             slow.close()
         }
     }

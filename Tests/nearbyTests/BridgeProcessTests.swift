@@ -112,6 +112,15 @@ import Testing
         let bridge = try RunningProgram(["bridge", "--radio", "simulated", "--listen", "0.0.0.0:0"])
         #expect(await bridge.ended() == ExitCode.usage.rawValue)
         #expect(bridge.errors.contains { $0.contains("needs --token") })
+        let folder = try TemporaryFolder()
+        let file = try folder.write("token", Array("secret\n".utf8))
+        let guarded = try RunningProgram(
+            ["bridge", "--radio", "simulated", "--listen", "0.0.0.0:0", "--token-file", file])
+        #expect(await guarded.prints("listening"), "\(guarded.errors)")
+        guarded.send(SIGTERM)
+        #expect(await guarded.ended() == 143)
+        #expect(guarded.errors.contains { $0.hasPrefix("warning: the token") }, "\(guarded.errors)")
+        #expect((guarded.errors + guarded.output).allSatisfy { !$0.contains("secret") })
     }
 
     @Test func theEnvironmentsBridgeIsUsedWhereThereIsNoAdapter() async throws {

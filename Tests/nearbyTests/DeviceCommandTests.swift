@@ -11,84 +11,117 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(2))) struct DeviceCommandTests {
     private static let uart = "nearby UART"
 
-    private func options(_ bus: SimulatedBus) -> [String] { ["--bus", bus.address, "--adapter", "hci0"] }
+    /// How the program gets to the adapter.
+    enum Way: CaseIterable { case bus, bridge }
+
+    /// The device's air, and a bridge in front of it if there is to be one.
+    private struct Air {
+        let options: [String]
+        private let bus: SimulatedBus
+        private let bridge: RunningProgram?
+
+        init(_ way: Way = .bus) async throws {
+            bus = try await SimulatedBus(device: true)
+            let adapter = ["--bus", bus.address, "--adapter", "hci0"]
+            guard way == .bridge else {
+                options = adapter
+                bridge = nil
+                return
+            }
+            let program = try RunningProgram(["bridge", "--json", "--listen", "127.0.0.1:0"] + adapter)
+            let isReady = await program.prints("bridging")
+            try #require(isReady, "\(program.errors)")
+            let line = try JSONObject(parsing: [UInt8]((program.output.first ?? "").utf8))
+            options = ["--radio", "bridge:\(try #require(line.string("listen")))"]
+            bridge = program
+        }
+
+        func stop() async {
+            bridge?.send(15)
+            if let bridge { #expect(await bridge.ended() == 143, "\(bridge.errors)") }
+            #expect(await bus.stop() == 143)
+        }
+    }
 
     private func json(_ lines: [String]) throws -> [JSONObject] {
         try lines.map { try JSONObject(parsing: [UInt8]($0.utf8)) }
     }
 
-    @Test func aScanFindsTheDeviceByItsNameAndService() async throws {
-        let bus = try await SimulatedBus(device: true)
+    @Test(arguments: Way.allCases) func aScanFindsTheDeviceByItsNameAndService(way: Way) async throws {
+        let air = try await Air(way)
         let service = "6e400001-b5a3-f393-e0a9-e50e24dcca9e"
         let scan = try RunningProgram(
-            ["device", "scan", "--json", "--name", "nearby", "--service", service, "-t", "20s"] + options(bus))
+            ["device", "scan", "--json", "--name", "nearby", "--service", service, "-t", "20s"] + air.options)
         #expect(await scan.prints("discovered"))
         let line = try json(scan.output)[0]
         #expect(line.string("name") == Self.uart)
         #expect(line.int("rssi") == -50)
         scan.send(2)
         #expect(await scan.ended() == 130)
-        let other = try RunningProgram(["device", "scan", "--name", "else", "-t", "1s"] + options(bus))
+        let other = try RunningProgram(["device", "scan", "--name", "else", "-t", "1s"] + air.options)
         #expect(await other.ended() == ExitCode.nothingFound.rawValue)
-        #expect(await bus.stop() == 143)
+        await air.stop()
     }
 
-    @Test func infoPrintsTheFacts() async throws {
-        let bus = try await SimulatedBus(device: true)
-        let info = try RunningProgram(["device", "info", "-d", Self.uart] + options(bus))
+    @Test(arguments: Way.allCases) func infoPrintsTheFacts(way: Way) async throws {
+        let air = try await Air(way)
+        let info = try RunningProgram(["device", "info", "-d", Self.uart, "--json"] + air.options)
         #expect(await info.ended() == 0, "\(info.errors)")
-        #expect(info.output.contains("battery        87 %"))
-        #expect(info.output.contains("firmware       \(Program.version)"))
-        let again = try RunningProgram(["device", "info", "-d", Self.uart, "--json"] + options(bus))
-        #expect(await again.ended() == 0, "\(again.errors)")
-        let line = try json(again.output)[0]
+        let line = try json(info.output)[0]
         #expect(line.int("batteryLevel") == 87)
         #expect(line.string("manufacturer") == "NearbyDiscoveryKit")
-        #expect(await bus.stop() == 143)
+        let address = try #require(line.string("address"))
+        let again = try RunningProgram(["device", "info", "-d", address.lowercased()] + air.options)
+        #expect(await again.ended() == 0, "\(again.errors)")
+        #expect(again.output.contains("battery        87 %"))
+        #expect(again.output.contains("firmware       \(Program.version)"))
+        await air.stop()
     }
 
-    @Test func servicesAreNamed() async throws {
-        let bus = try await SimulatedBus(device: true)
-        let services = try RunningProgram(["device", "services", "-d", Self.uart] + options(bus))
+    @Test(arguments: Way.allCases) func servicesAreNamed(way: Way) async throws {
+        let air = try await Air(way)
+        let services = try RunningProgram(["device", "services", "-d", Self.uart] + air.options)
         #expect(await services.ended() == 0, "\(services.errors)")
         #expect(services.output.contains("6E400001-B5A3-F393-E0A9-E50E24DCCA9E  Nordic UART"))
         #expect(services.output.contains("  2A19  Battery Level  read, notify"))
-        #expect(await bus.stop() == 143)
+        await air.stop()
     }
 
-    @Test func aConsoleHoldsAConversation() async throws {
-        let bus = try await SimulatedBus(device: true)
+    @Test(arguments: Way.allCases) func aConsoleHoldsAConversation(way: Way) async throws {
+        let air = try await Air(way)
         let script = #"printf 'hello\nPING\nVERSION\n' | "$0" device console "$@""#
-        let console = try RunningProgram(shell: script, ["-d", Self.uart] + options(bus))
+        let console = try RunningProgram(shell: script, ["-d", Self.uart] + air.options)
         #expect(await console.ended() == 0, "\(console.errors)")
         #expect(console.output == ["hello", "PONG", Program.version])
         #expect(console.errors == ["Connected to \(Self.uart)."])
         // Nothing is left behind: the device can be had again.
-        let again = try RunningProgram(shell: script, ["--json", "-q", "-d", Self.uart] + options(bus))
+        let again = try RunningProgram(shell: script, ["--json", "-q", "-d", Self.uart] + air.options)
         #expect(await again.ended() == 0, "\(again.errors)")
         #expect(
             try json(again.output).map { $0.string("text") ?? $0.string("event") } == [
                 "connected", "hello", "PONG", Program.version,
             ])
-        #expect(await bus.stop() == 143)
+        await air.stop()
     }
 
-    @Test(arguments: [
-        (["device", "console", "-d", "nearby UART", "--profile", "ffe0"], ExitCode.linkFailed),
-        (["device", "info", "-d", "nobody", "-t", "1s"], .nothingFound),
-    ])
-    func whatDoesNotWorkSaysSo(arguments: [String], code: ExitCode) async throws {
-        let bus = try await SimulatedBus(device: true)
-        let program = try RunningProgram(arguments + options(bus))
-        #expect(await program.ended() == code.rawValue)
+    @Test(
+        arguments: [
+            (["device", "console", "-d", "nearby UART", "--profile", "ffe0"], ExitCode.linkFailed),
+            (["device", "info", "-d", "nobody", "-t", "1s"], .nothingFound),
+        ], Way.allCases)
+    func whatDoesNotWorkSaysSo(_ words: ([String], ExitCode), way: Way) async throws {
+        let air = try await Air(way)
+        let program = try RunningProgram(words.0 + air.options)
+        #expect(await program.ended() == words.1.rawValue)
         #expect(program.errors.contains { $0.hasPrefix("nearby: ") }, "\(program.errors)")
-        #expect(await bus.stop() == 143)
+        await air.stop()
     }
 
     @Test func aDeviceThatGoesAwayEndsTheConsole() async throws {
         let bus = try await SimulatedBus(device: true)
         let script = #"{ echo hello; sleep 60; } | "$0" device console "$@"; exit "${PIPESTATUS[1]}""#
-        let console = try RunningProgram(shell: script, ["-d", Self.uart, "--json"] + options(bus))
+        let console = try RunningProgram(
+            shell: script, ["-d", Self.uart, "--json", "--bus", bus.address, "--adapter", "hci0"])
         #expect(await console.prints("hello"))
         #expect(await bus.stop() == 143)
         #expect(await console.prints("disconnected"))

@@ -109,4 +109,38 @@ import Testing
         #expect(advice("See D-Bus, or name another bus.")?.contains("--bus ADDRESS") == true)
         #expect(advice("See D-Bus, or name another bus.")?.contains("`nearby demo`") == true)
     }
+
+    private static let noAdapter = Failure(
+        .noAdapter, code: "adapterNotFound", "there is no Bluetooth adapter", advice: "Plug one in.")
+
+    /// As the facade does, in a command line's words.
+    @Test(arguments: [
+        noAdapter, Failure(.serviceUnavailable, code: "serviceUnavailable", "the Bluetooth service is not running"),
+    ])
+    func whereBluetoothIsMissingTheAdviceNamesTheBridge(failure: Failure) throws {
+        let advice = try #require(RadioOptions().namingBridges(failure, { _ in nil }).advice)
+        #expect(advice.contains("--radio bridge:HOST:PORT") && advice.contains("NEARBY_BRIDGE"))
+        if let first = failure.advice { #expect(advice.hasPrefix(first)) }
+        #expect(RadioOptions(bus: "session", name: .bluez).namingBridges(failure, { _ in nil }).advice == advice)
+    }
+
+    @Test(arguments: [
+        (RadioOptions(name: .bridge("h:1")), noAdapter, nil), (RadioOptions(adapter: "hci7"), noAdapter, nil),
+        (RadioOptions(), noAdapter, "127.0.0.1:7877"),
+        (RadioOptions(), Failure(.poweredOff, code: "poweredOff", "the Bluetooth adapter is off"), nil),
+    ])
+    func whoHasABridgeOrAnAdapterIsNotSentToOne(options: RadioOptions, failure: Failure, bridge: String?) {
+        #expect(options.namingBridges(failure, { _ in bridge }) == failure)
+    }
+
+    @Test(arguments: [
+        "host -a a -p k=v", "join -a a", "scan", "device scan", "device info -d a", "device services -d a",
+        "device console -d a",
+    ])
+    func eachCommandNamesTheBridge(words: String) async throws {
+        let script = "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent exec env -u NEARBY_BRIDGE \"$0\" \"$@\""
+        let program = try RunningProgram(shell: script, words.split(separator: " ").map(String.init))
+        #expect(await program.ended() == ExitCode.serviceUnavailable.rawValue)
+        #expect(program.errors.last?.contains("--radio bridge:HOST:PORT") == true, "\(program.errors)")
+    }
 }

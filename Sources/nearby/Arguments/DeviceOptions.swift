@@ -20,6 +20,22 @@ struct DeviceTarget: Sendable, Equatable {
     }
 }
 
+/// The device that a command is for, and how to get there.
+struct DeviceWay: Sendable, Equatable {
+    static let options: [OptionSpec] = [.device, .deviceTimeout]
+
+    let target: DeviceTarget
+    let radio: RadioOptions
+    /// Of the search.
+    let timeout: Duration
+
+    init(_ values: OptionValues) throws(Failure) {
+        radio = try RadioOptions(values)
+        target = try values.required("device", as: .device)
+        timeout = try values.value("timeout", as: .time) ?? .seconds(15)
+    }
+}
+
 /// How a device is talked to.
 enum DeviceProfiles {
     /// With `--profile`, or with characteristics of the user's own.

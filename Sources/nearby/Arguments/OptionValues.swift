@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import BridgeRadio
+import Glibc
 import NearbyDiscoveryKit
 
 /// Typed access to what was given on the command line.
@@ -98,6 +99,27 @@ struct RadioOptions: Sendable, Equatable {
             // Whoever names a bus or an adapter means this machine's.
             return try DefaultRadio.make(bus: bus, adapter: adapter)
         }
+    }
+}
+
+extension RadioOptions {
+    /// What the facade says, too, of a radio that nobody has named: the Bluetooth of another machine would do.
+    func namingBridges(_ failure: Failure, _ environment: (String) -> String? = Self.variable) -> Failure {
+        let isMissing = failure.exitCode == .noAdapter || failure.exitCode == .serviceUnavailable
+        // Whoever has named an adapter, or a bridge, has another question.
+        guard isMissing, name == nil || name == .bluez, adapter == nil, environment(DefaultRadio.bridgeVariable) == nil
+        else { return failure }
+        var failure = failure
+        let bridge =
+            "Or use another machine's Bluetooth: run `nearby bridge` there, and give --radio bridge:HOST:PORT, or set "
+            + "\(DefaultRadio.bridgeVariable) to its HOST:PORT."
+        failure.advice = [failure.advice, bridge].compactMap { $0 }.joined(separator: " ")
+        return failure
+    }
+
+    private static func variable(_ name: String) -> String? {
+        guard let text = getenv(name).map({ String(cString: $0) }), !text.isEmpty else { return nil }
+        return text
     }
 }
 

@@ -22,7 +22,7 @@ struct BridgeCommand: Command {
         ] + OptionSpec.output,
         notes: [
             "Speaks the TCP protocol of BLEForEmulator, version 1, and an extension of it that `--radio bridge:HOST:PORT` "
-                + "of host, join and scan uses. An Android emulator reaches it at 10.0.2.2:\(BridgeEndpoint.defaultPort).",
+                + "of host, join, scan and device uses. An Android emulator reaches it at 10.0.2.2:\(BridgeEndpoint.defaultPort).",
             "An address that other machines can reach needs a token. The token and everything else travel in the clear: "
                 + "use it in networks that you trust, or through ssh.",
         ],

@@ -5,13 +5,12 @@ import Glibc
 import NearbyDiscoveryKit
 
 /// `nearby device console`: type lines to a UART-like device, and read what it says.
-struct DeviceConsoleCommand: Command {
+struct DeviceConsoleCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "device console",
         summary: "talk to a device over its UART, line by line",
         synopsis: "--device ADDRESS|NAME [OPTIONS]",
-        options: [
-            .device, .deviceTimeout,
+        options: DeviceWay.options + [
             .value("profile", nil, "NAME", "auto, nordic, ffe0 or ffe5 (default: auto, what the device has)"),
             .value("write", nil, "UUID", "the characteristic to write to, for a UART of another kind"),
             .value("notify", nil, "UUID", "the characteristic that it notifies from"),
@@ -38,24 +37,21 @@ struct DeviceConsoleCommand: Command {
     }
 
     let output: OutputOptions
-    let target: DeviceTarget
     let profile: DeviceProfile
     let configuration: DeviceSession.Configuration
     let linger: Duration
-    private let timeout: Duration
-    private let radio: RadioOptions
+    private let way: DeviceWay
+    var radio: RadioOptions { way.radio }
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)
-        radio = try RadioOptions(values)
-        target = try values.required("device", as: .device)
+        way = try DeviceWay(values)
         profile = try DeviceProfiles.profile(values)
         configuration = DeviceSession.Configuration(
             codec: try DeviceProfiles.codec(values),
             reconnection: try DeviceProfiles.reconnection(values),
             readsDeviceInfo: false
         )
-        timeout = try values.value("timeout", as: .time) ?? .seconds(15)
         linger = try values.value("linger", as: .time) ?? .seconds(1)
     }
 
@@ -63,8 +59,7 @@ struct DeviceConsoleCommand: Command {
         // Once a line is being edited, nothing else may write to the terminal.
         let editing = Guarded<EditingTerminal?>(nil)
         let visit = DeviceVisit(
-            target: target, profile: profile, configuration: configuration, radio: radio, timeout: timeout,
-            context: context,
+            way: way, profile: profile, configuration: configuration, context: context,
             log: { text in
                 guard let terminal = editing.withLock({ $0 }) else { return context.console.detail(text) }
                 if context.console.options.verbose { terminal.print("[\(text)]") }
@@ -134,6 +129,8 @@ struct DeviceConsoleCommand: Command {
         let bytes = Array((line + format.sentEnd).utf8)
         guard !bytes.isEmpty else { return }
         do throws(DeviceSessionError) {
+            // What is typed while a lost link comes back, and before its channel is found, is for the device, too.
+            try await session.waitUntil(.commandReady, timeout: Limits.timeout)
             try await session.sendPayload(bytes)
         } catch {
             if error.code != .cancelled { screen.note("not sent: \(error.message)") }

@@ -4,31 +4,27 @@ import DeviceSession
 import NearbyDiscoveryKit
 
 /// `nearby device info`: what a device says about itself.
-struct DeviceInfoCommand: Command {
+struct DeviceInfoCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "device info",
         summary: "show a device's battery level, manufacturer, model and versions",
         synopsis: "--device ADDRESS|NAME [OPTIONS]",
-        options: [.device, .deviceTimeout] + OptionSpec.radio + OptionSpec.output,
+        options: DeviceWay.options + OptionSpec.radio + OptionSpec.output,
         notes: ["What the device has not, or does not let us read without pairing, is left out."],
         examples: ["nearby device info --device 00:1A:7D:DA:71:13", "nearby device info -d Meter --json"]
     )
 
     let output: OutputOptions
-    let target: DeviceTarget
-    let timeout: Duration
-    private let radio: RadioOptions
+    private let way: DeviceWay
+    var radio: RadioOptions { way.radio }
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)
-        radio = try RadioOptions(values)
-        target = try values.required("device", as: .device)
-        timeout = try values.value("timeout", as: .time) ?? .seconds(15)
+        way = try DeviceWay(values)
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
-        let visit = DeviceVisit(
-            target: target, profile: .none, configuration: .init(), radio: radio, timeout: timeout, context: context)
+        let visit = DeviceVisit(way: way, context: context)
         try await visit.run(until: .deviceInfoReady) { session in
             let facts = session.facts
             if output.json {

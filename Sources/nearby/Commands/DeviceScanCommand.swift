@@ -4,7 +4,7 @@ import DeviceSession
 import NearbyDiscoveryKit
 
 /// `nearby device scan`: which devices there are to talk to.
-struct DeviceScanCommand: Command {
+struct DeviceScanCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "device scan",
         summary: "list devices nearby, sorted and filtered",
@@ -27,7 +27,7 @@ struct DeviceScanCommand: Command {
     let output: OutputOptions
     let rules: ScanRules
     let timeout: Duration?
-    private let radio: RadioOptions
+    let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)

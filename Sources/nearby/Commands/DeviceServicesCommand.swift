@@ -4,31 +4,27 @@ import DeviceSession
 import NearbyDiscoveryKit
 
 /// `nearby device services`: the GATT tree.
-struct DeviceServicesCommand: Command {
+struct DeviceServicesCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "device services",
         summary: "list a device's services and characteristics",
         synopsis: "--device ADDRESS|NAME [OPTIONS]",
-        options: [.device, .deviceTimeout] + OptionSpec.radio + OptionSpec.output,
+        options: DeviceWay.options + OptionSpec.radio + OptionSpec.output,
         notes: ["Names are those of the Bluetooth SIG's Assigned Numbers, a part of them, and a few common others."],
         examples: ["nearby device services --device 00:1A:7D:DA:71:13", "nearby device services -d Meter --json"]
     )
 
     let output: OutputOptions
-    let target: DeviceTarget
-    let timeout: Duration
-    private let radio: RadioOptions
+    private let way: DeviceWay
+    var radio: RadioOptions { way.radio }
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)
-        radio = try RadioOptions(values)
-        target = try values.required("device", as: .device)
-        timeout = try values.value("timeout", as: .time) ?? .seconds(15)
+        way = try DeviceWay(values)
     }
 
     func run(_ context: CommandContext) async throws(Failure) -> ExitCode {
-        let visit = DeviceVisit(
-            target: target, profile: .none, configuration: .init(), radio: radio, timeout: timeout, context: context)
+        let visit = DeviceVisit(way: way, context: context)
         // The facts come last, and with them everything has been found.
         try await visit.run(until: .deviceInfoReady) { session in
             if output.json {

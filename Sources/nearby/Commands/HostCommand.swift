@@ -3,7 +3,7 @@
 import NearbyDiscoveryKit
 
 /// `nearby host`: hand a payload to whoever asks.
-struct HostCommand: Command {
+struct HostCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "host",
         summary: "offer a payload to devices nearby",
@@ -46,7 +46,7 @@ struct HostCommand: Command {
     private let pictured: Passcode?
     /// The file to put into the payload.
     private let attached: String?
-    private let radio: RadioOptions
+    let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)

@@ -4,7 +4,7 @@ import Glibc
 import NearbyDiscoveryKit
 
 /// `nearby join`: get the payload of a host nearby.
-struct JoinCommand: Command {
+struct JoinCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "join",
         summary: "find a host nearby and get its payload",
@@ -39,7 +39,7 @@ struct JoinCommand: Command {
     let output: OutputOptions
     let configuration: NearbyClient.Configuration
     private let folder: OutputFolder?
-    private let radio: RadioOptions
+    let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)

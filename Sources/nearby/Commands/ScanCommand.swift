@@ -3,7 +3,7 @@
 import NearbyDiscoveryKit
 
 /// `nearby scan`: what can be heard.
-struct ScanCommand: Command {
+struct ScanCommand: RadioCommand {
     static let spec = CommandSpec(
         name: "scan",
         summary: "list hosts nearby, or all Bluetooth LE devices",
@@ -24,7 +24,7 @@ struct ScanCommand: Command {
     let output: OutputOptions
     let filter: ScanFilter
     let timeout: Duration?
-    private let radio: RadioOptions
+    let radio: RadioOptions
 
     init(_ values: OptionValues) throws(Failure) {
         output = try OutputOptions(values)

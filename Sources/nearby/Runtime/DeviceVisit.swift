@@ -5,12 +5,9 @@ import NearbyDiscoveryKit
 
 /// A session with the device that the command line names: search, connect, do something, and leave nothing behind.
 struct DeviceVisit {
-    let target: DeviceTarget
-    let profile: DeviceProfile
-    let configuration: DeviceSession.Configuration
-    let radio: RadioOptions
-    /// Of the search.
-    let timeout: Duration
+    let way: DeviceWay
+    var profile = DeviceProfile.none
+    var configuration = DeviceSession.Configuration()
     let context: CommandContext
     /// Where the session's log goes with `--verbose`, if not to standard error.
     var log: (@Sendable (String) -> Void)?
@@ -22,7 +19,7 @@ struct DeviceVisit {
     ) async throws(Failure) {
         let radio: any Radio
         do throws(NearbyError) {
-            radio = try await self.radio.radio(telling: context.console)
+            radio = try await way.radio.radio(telling: context.console)
         } catch {
             throw Failure(error)
         }
@@ -50,14 +47,14 @@ struct DeviceVisit {
 
     private func open(_ session: DeviceSession, _ radio: any Radio, _ gate: SessionGate) async throws(Failure) {
         do throws(BluetoothError) {
-            let wait = RadioWait(radio: radio, policy: self.radio.whenUnavailable, context: context)
+            let wait = RadioWait(radio: radio, policy: way.radio.whenUnavailable, context: context)
             try await wait.untilReady()
         } catch {
             throw Failure(error)
         }
+        let target = way.target
         context.console.status("Looking for \(PlainText.quoted(target.text))…")
-        let limit = TimeLimit(timeout, on: context.loop)
-        let target = target
+        let limit = TimeLimit(way.timeout, on: context.loop)
         let found = await limit.run { () async -> Result<ScanResult?, DeviceSessionError> in
             do throws(DeviceSessionError) {
                 try await session.startScan(ScanRules(staleAfter: .seconds(60)))

@@ -1,37 +1,35 @@
 // SPDX-License-Identifier: MIT
 
-import BluetoothLE
-
 /// One deadline at a time, on the radio's clock: a machine has many, and tells the nearest.
 ///
-/// Only its owner's driver loop uses it, one call at a time.
-struct DeadlineTimer {
+/// Only its owner uses it, one call at a time.
+package struct DeadlineTimer {
     private let clock: any MonotonicClock
-    private let fire: @Sendable () -> Void
+    private let fire: @Sendable () async -> Void
     private var deadline: ContinuousClock.Instant?
-    private var task: Task<Void, Never>?
+    private var sleeper: Task<Void, Never>?
 
-    init(clock: any MonotonicClock, fire: @escaping @Sendable () -> Void) {
+    package init(clock: any MonotonicClock, fire: @escaping @Sendable () async -> Void) {
         self.clock = clock
         self.fire = fire
     }
 
     /// Moves the deadline; `nil` takes it away. Setting the same one again costs nothing.
-    mutating func set(_ new: ContinuousClock.Instant?) {
+    package mutating func set(_ new: ContinuousClock.Instant?) {
         guard new != deadline else { return }
-        task?.cancel()
-        task = nil
+        sleeper?.cancel()
+        sleeper = nil
         deadline = new
         guard let new else { return }
-        task = Task { [clock, fire] in
+        sleeper = Task { [clock, fire] in
             do { try await clock.sleep(until: new, tolerance: nil) } catch { return }
-            fire()
+            await fire()
         }
     }
 
     /// Says that the deadline has come, so that the next `set` starts anew.
-    mutating func fired() {
+    package mutating func fired() {
         deadline = nil
-        task = nil
+        sleeper = nil
     }
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+
+/// After a loss.
+extension SessionCore {
+    func reconnect(to peer: PeerIdentifier, after loss: DeviceSessionError) {
+        let run = run
+        let policy = configuration.reconnection
+        let attempt = Task { [weak self, radio] () throws -> any PeripheralConnection in
+            var last: any Error = loss
+            var number = 1
+            var isExcused = false
+            while let pause = policy.pause(before: number) {
+                try await radio.clock.sleep(for: pause)
+                try await Self.power(of: radio) { [weak self] in await self?.waits(for: $0, run: run) }
+                await self?.log(.info, "attempt \(number) of \(policy.attempts) to connect again")
+                do {
+                    guard let self else { throw CancellationError() }
+                    return try await self.attempt(peer)
+                } catch {
+                    try Task.checkCancellation()
+                    last = error
+                }
+                // What the adapter is to blame for was no attempt. One that is back already may have been away meanwhile:
+                // it gets the benefit of the doubt once for each number, so that the attempts come to an end.
+                if await Self.isAway(radio) { continue }
+                if !isExcused, Self.connectFailure(last).code == .radioUnavailable {
+                    isExcused = true
+                    continue
+                }
+                isExcused = false
+                number += 1
+            }
+            throw last
+        }
+        enter(.connecting(attempt), .connecting)
+        Task { [weak self] in
+            let result = await attempt.result
+            if let self { return await self.reconnected(result, peer, run: run) }
+            if case .success(let connection) = result { await connection.disconnect() }
+        }
+    }
+
+    private func reconnected(
+        _ result: Result<any PeripheralConnection, any Error>,
+        _ peer: PeerIdentifier,
+        run: Int
+    ) async {
+        switch result {
+        case .success(let connection):
+            guard run == self.run else { return await connection.disconnect() }
+            linkUp(connection, peer)
+        case .failure(let error):
+            guard run == self.run else { return }
+            self.run += 1
+            let failure = error as? DeviceSessionError ?? Self.connectFailure(error)
+            perform(channel.close(failure))
+            enter(.failed, .failed(failure))
+        }
+    }
+
+    // MARK: Power
+
+    /// Returns once the adapter is powered on; also where the radio will say nothing more, which the attempt then tells.
+    ///
+    /// - Parameter tell: Told why there is something to wait for, and at last `nil`.
+    /// - Throws: `CancellationError`.
+    private static func power(
+        of radio: any Central,
+        _ tell: @Sendable (BluetoothError?) async -> Void
+    ) async throws {
+        for await status in radio.adapterStatuses() {
+            if status.state == .poweredOn { break }
+            if let error = status.error { await tell(error) }
+        }
+        try Task.checkCancellation()
+        await tell(nil)
+    }
+
+    /// Whether the adapter says at this moment that it cannot be used.
+    private static func isAway(_ radio: any Central) async -> Bool {
+        for await status in radio.adapterStatuses() where status.state != .unknown { return status.state != .poweredOn }
+        return false
+    }
+
+    private func waits(for error: BluetoothError?, run: Int) {
+        guard run == self.run, case .connecting = phase, board.connectInterruption != error else { return }
+        board.connectInterruption = error
+        log(error == nil ? .info : .warning, error.map { "waiting for the adapter: \($0)" } ?? "the adapter is ready")
+    }
+
+    // MARK: One attempt
+
+    /// One attempt; a device that the radio has forgotten is searched for first.
+    private nonisolated func attempt(_ peer: PeerIdentifier) async throws -> any PeripheralConnection {
+        let timeout = configuration.connectTimeout.bounded
+        do throws(BluetoothError) {
+            return try await radio.connect(to: peer, timeout: timeout)
+        } catch {
+            guard error.code == .peerNotFound else { throw error }
+        }
+        let scan = try await radio.scan(for: ScanFilter())
+        let search = Task {
+            for await case .discovered(let discovery) in scan.events where discovery.peer == peer { return true }
+            return false
+        }
+        let limit = Task { [radio] in
+            do { try await radio.clock.sleep(for: timeout) } catch { return }
+            search.cancel()
+        }
+        let isFound = await withTaskCancellationHandler {
+            await search.value
+        } onCancel: {
+            search.cancel()
+        }
+        limit.cancel()
+        await Task { await scan.stop() }.value
+        try Task.checkCancellation()
+        guard isFound else {
+            throw BluetoothError(.peerNotFound, "the device was not heard again", subject: peer.rawValue)
+        }
+        return try await radio.connect(to: peer, timeout: timeout)
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import BridgeRadio
+import ContractSuite
+import JSON
+import SimulatedRadio
+import Testing
+
+@testable import EmulatorBridge
+
+/// Several emulators behind one adapter, as on a real machine.
+@Suite(.timeLimit(.minutes(2))) struct SharedAdapterTests {
+    private static func service(_ number: Int) -> String { "A1B2C3D4-E5F6-7890-ABCD-EF12345678\(number + 10)" }
+
+    /// Each hears of its own service's writes only, and its answer reaches whoever wrote.
+    @Test func emulatorsOnOneAdapterHaveEachTheirOwnCentrals() async throws {
+        let hosts = try await Fixture.start()
+        let phones = try EmulatorBridge(
+            radios: .each { hosts.medium.addAdapter() },
+            configuration: BridgeConfiguration(endpoint: BridgeEndpoint(host: "127.0.0.1", port: 0)))
+        let endpoint = try await phones.start()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<4 {
+                group.addTask { try await Self.converse(number, try await hosts.client(), endpoint) }
+            }
+            try await group.waitForAll()
+        }
+        await hosts.bridge.stop()
+        await phones.stop()
+        #expect(hosts.medium.links.isEmpty)
+    }
+
+    private static func converse(_ number: Int, _ host: TestClient, _ endpoint: BridgeEndpoint) async throws {
+        let service = JSONValue.string(service(number))
+        let client = try await TestClient.connect(endpoint)
+        host.send(Sample.advertise(Self.service(number)))
+        client.send(["command": "startScan", "serviceUuids": [service]])
+        let found = try await client.next("advertisementFound")
+        client.send(["command": "stopScan"])
+        client.send(["command": "connect", "address": found["address"] ?? .null])
+        let link = try require(try await client.next("connected").string("connectionId"), "the connection's id")
+        client.send(Sample.on(link, "setNotify", ["serviceUuid": service, "enable": true]))
+        for round in 1...10 {
+            let value = JSONValue.string(Base64.encode([UInt8(number), UInt8(round)]))
+            let more: JSONObject = ["serviceUuid": service, "value": value, "withResponse": true]
+            client.send(Sample.on(link, "writeCharacteristic", more))
+            let write = try await host.next("characteristicWriteReceived")
+            try require(write["value"] == value && write["serviceUuid"] == service, "another's write: \(write)")
+            host.send(
+                Sample.on(
+                    write.string("connectionId") ?? "", "sendNotification", ["serviceUuid": service, "value": value]))
+            let changed = try await client.next("characteristicChanged")
+            try require(changed["value"] == value, "another's value: \(changed)")
+        }
+        client.close()
+        host.close()
+    }
+
+    /// Two scans on one adapter are not one: each filters, and ends, for itself.
+    @Test func scansOnOneAdapterAreEachTheirOwn() async throws {
+        let fixture = try await Fixture.start()
+        let gadget = fixture.medium.addAdapter()
+        let session = try await gadget.serve(
+            [],
+            advertising: AdvertisementRequest(serviceUUIDs: [0x180D], serviceData: [0x180D: [1, 2]]))
+        let first = try await fixture.client()
+        let second = try await fixture.client()
+        let third = try await fixture.client()
+        first.send(["command": "startScan", "serviceUuids": ["180D"]])
+        second.send(["command": "startScan", "serviceUuids": ["180F"]])
+        third.send(["command": "startScan"])
+        let found = try await first.next("advertisementFound")
+        #expect(found.array("serviceUuids") == ["180D"])
+        #expect(found.object("serviceData") == ["180D": "AQI="])
+        third.send(["command": "stopScan"])
+        third.close()
+        _ = try await first.next("advertisementFound")
+        #expect(await second.events.take { $0.string("event") == "advertisementFound" ? true : nil } == nil)
+        await session.stop()
+        await fixture.bridge.stop()
+    }
+}
