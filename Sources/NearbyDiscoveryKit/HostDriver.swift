@@ -293,7 +293,7 @@ final class HostDriver {
             payload: request.payload.map { NearbyPayload($0) },
             security: security
         )
-        guard quota.admits(request.id), decisions.count < Limits.admissions else {
+        guard quota.admits(request.id, besides: decisions.count) else {
             inbox.post(.turnedAway(request.id))
             return
         }
