@@ -24,7 +24,6 @@ enum BlueZError {
     static let notSupported = "org.bluez.Error.NotSupported"
     static let notPermitted = "org.bluez.Error.NotPermitted"
     static let notAuthorized = "org.bluez.Error.NotAuthorized"
-    static let notAvailable = "org.bluez.Error.NotAvailable"
     static let notConnected = "org.bluez.Error.NotConnected"
     static let alreadyConnected = "org.bluez.Error.AlreadyConnected"
     static let alreadyExists = "org.bluez.Error.AlreadyExists"

@@ -66,7 +66,8 @@ extension RadioCore {
         startConnector()
         let status = currentStatus()
         lastStatus = status
-        stream.yield(status)
+        // Its reader may have gone before its end could be told.
+        if case .terminated = stream.yield(status) { removeStatusStream(id) }
     }
 
     func removeStatusStream(_ id: UInt64) {

@@ -143,10 +143,14 @@ extension RadioCore {
     func holdAdvertising() async {
         advertisingHolds += 1
         for session in sessions.values where session.request != nil {
-            let waiter = newWaiter()
-            session.idleWaiters.append(waiter)
-            reconcile(session.id)
-            _ = await wait(waiter, timeout: Limits.stop, cancellable: false)
+            // One that is being ended is off the air once it has ended.
+            while sessions[session.id] != nil {
+                let waiter = newWaiter()
+                session.idleWaiters.append(waiter)
+                reconcile(session.id)
+                let error = await wait(waiter, timeout: Limits.stop, cancellable: false)
+                if error != nil || !session.isStopping { break }
+            }
         }
     }
 

@@ -62,8 +62,17 @@ extension RadioCore {
     func characteristicRemoved(_ device: ObjectPath, _ path: ObjectPath) {
         guard let link = activeLinks[device].flatMap({ links[$0] }) else { return }
         // Its subscription is gone with it; the peer has changed its services.
-        link.characteristics[path]?.finish()
-        link.characteristics[path]?.notify = .off
+        guard let use = link.characteristics[path] else { return }
+        use.finish()
+        let before = use.notify
+        use.notify = .off
+        // The answer to `StartNotify` finds nobody any more.
+        if case .starting(var waiting) = before {
+            let error = BluetoothError(
+                .attributeNotFound, "the characteristic is gone", advice: "Discover the services again.",
+                subject: subject(device))
+            wake(&waiting, with: error)
+        }
     }
 
     func valueChanged(_ device: ObjectPath, _ path: ObjectPath, _ value: [UInt8]) {

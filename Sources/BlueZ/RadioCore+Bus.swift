@@ -12,8 +12,10 @@ extension RadioCore {
         if case .loaded = viewState { return }
         startConnector()
         if connection == nil, let busError { throw BlueZFailure.error(busError, during: .reach) }
-        // Calling it starts a service that the bus can start.
-        if connection != nil, case .failed = viewState { loadView() }
+        if let connection, case .failed = viewState {
+            // Calling it starts a service that the bus can start.
+            if watch.isComplete { loadView() } else { watchService(on: connection) }
+        }
         let id = newWaiter()
         readyWaiters.append(id)
         if let error = await wait(id, timeout: .seconds(30)) { throw error }
@@ -101,9 +103,25 @@ extension RadioCore {
         }
     }
 
-    /// AddMatch before GetManagedObjects (rule 25), so that no change falls between them.
     private func open(_ connection: DBusConnection) {
+        watch = ServiceWatch()
+        watchService(on: connection)
+    }
+
+    /// AddMatch before GetManagedObjects (rule 25), so that no change falls between them. Asks for what is not there yet.
+    private func watchService(on connection: DBusConnection) {
         viewState = .loading
+        if watch.signals == .off {
+            watch.signals = .asked
+            watchSignals(on: connection)
+        }
+        if watch.owner == .off {
+            watch.owner = .asked
+            Task(executorPreference: loop) { [weak self] in await self?.watchOwner(on: connection) }
+        }
+    }
+
+    private func watchSignals(on connection: DBusConnection) {
         let rule = MatchRule(sender: BlueZName.service)
         connection.assumeIsolated { connection in
             _ = connection.addMatch(rule) { [weak self, weak connection] message in
@@ -112,14 +130,19 @@ extension RadioCore {
                     core.receive(message)
                 }
             } completion: { [weak self, weak connection] result in
-                guard case .failure(let error) = result else { return }
                 self?.assumeIsolated { core in
                     guard core.connection === connection else { return }
-                    core.viewFailed(BlueZFailure.error(error, during: .reach))
+                    switch result {
+                    case .success:
+                        core.watch.signals = .on
+                        core.loadViewIfWanted()
+                    case .failure(let error):
+                        core.watch.signals = .off
+                        core.watchFailed(error)
+                    }
                 }
             }
         }
-        Task(executorPreference: loop) { [weak self] in await self?.watchOwner(on: connection) }
     }
 
     private func watchOwner(on connection: DBusConnection) async {
@@ -132,8 +155,22 @@ extension RadioCore {
             }
         } catch {
             guard self.connection === connection else { return }
-            viewFailed(BlueZFailure.error(error, during: .reach))
+            watch.owner = .off
+            watchFailed(error)
         }
+    }
+
+    /// A view without what follows it would grow old unnoticed, and without an owner nobody knows whom to believe.
+    private func watchFailed(_ error: DBusError) {
+        generation += 1
+        viewRequest = nil
+        viewFailed(BlueZFailure.error(error, during: .reach))
+    }
+
+    /// After a watch that was asked for again.
+    private func loadViewIfWanted() {
+        guard watch.isComplete, !isLoading, case .loading = viewState else { return }
+        loadView()
     }
 
     /// The first call tells who owns the name now.
@@ -144,6 +181,11 @@ extension RadioCore {
                 BluetoothError(.resetting, "the Bluetooth service went away", advice: BlueZFailure.seeItsState))
         }
         owner = newOwner
+        watch.owner = .on
+        if watch.signals == .off, let connection {
+            watchService(on: connection)
+            return publishStatus()
+        }
         // Without an owner, the first time: asking starts the service, where the bus can. The owner that appears
         // thereby answers what was asked already.
         if !isLoading, newOwner != nil || before == nil { loadView() }

@@ -58,7 +58,7 @@ extension RadioCore {
         if error.code == .cancelled || error.code == .timedOut {
             // `Disconnect` calls a pending `Connect` off; whatever happens, no link of ours stays (rule 23).
             _ = await request(Device1.disconnect(path))
-        } else if view.devices[path]?.connected == true, usableAdapter != nil {
+        } else if link.isOurs, view.devices[path]?.connected == true, usableAdapter != nil {
             _ = await request(Device1.disconnect(path))
         }
         guard error.code == .timedOut else { return error }
@@ -84,10 +84,12 @@ extension RadioCore {
                 }
             }
         case .failure(let error):
-            if error.name == BlueZError.alreadyConnected, connected {
-                link.isOurs = false
-                return linkUp(link)
+            switch error.name {
+            // Another program's link, or its attempt: whatever comes of it is not ours to take down.
+            case BlueZError.alreadyConnected, BlueZError.inProgress: link.isOurs = false
+            default: break
             }
+            if error.name == BlueZError.alreadyConnected, connected { return linkUp(link) }
             wake(waiter, with: BlueZFailure.error(error, during: .connect, subject: subject(link.path)))
         }
     }

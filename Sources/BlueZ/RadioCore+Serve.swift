@@ -62,6 +62,7 @@ extension RadioCore {
         session.pending = [:]
         session.queue.finish()
         sessions[id] = nil
+        wake(&session.idleWaiters)
         releaseIfUnused()
     }
 

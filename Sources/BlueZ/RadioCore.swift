@@ -17,6 +17,22 @@ actor RadioCore {
         case failed(BluetoothError)
     }
 
+    /// What follows bluetoothd on one connection to the bus.
+    struct ServiceWatch {
+        enum Step {
+            case off
+            case asked
+            case on
+        }
+
+        /// Its signals.
+        var signals = Step.off
+        /// The owner of its name.
+        var owner = Step.off
+
+        var isComplete: Bool { signals == .on && owner == .on }
+    }
+
     let address: BusAddress
     let choice: AdapterChoice
     let readBlock: @Sendable (String) -> RadioBlock?
@@ -27,6 +43,7 @@ actor RadioCore {
     var busError: DBusError?
     /// The unique name of bluetoothd.
     var owner: String?
+    var watch = ServiceWatch()
     var hadService = false
     var view = ObjectView()
     var viewState = ViewState.none

@@ -41,7 +41,6 @@ struct ErrorReply: Error, Sendable, Hashable {
     static let connectionAbortedLocally = failed("le-connection-abort-by-local")
     static let connectionCancelled = failed("br-connection-canceled")
     static let adapterNotPowered = failed("le-connection-adapter-not-powered")
-    static let unknownConnectionFailure = failed("le-connection-unknown")
 
     /// What a GATT client's application gets for an ATT error: create_gatt_dbus_error in src/gatt-client.c.
     init(att error: ATTError) {

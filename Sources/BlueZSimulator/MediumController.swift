@@ -16,6 +16,8 @@ final class MediumController {
     private var awaited: [BluetoothAddress: [CheckedContinuation<Void, Never>]] = [:]
     private var applications: [UInt64: (services: [LocalService], session: SimulatedSession?)] = [:]
     private var advertisements: [UInt8: SimulatedSession] = [:]
+    /// The latest change of what is advertised; they are made one after another, as the kernel does.
+    private var advertising: Task<Void, Never>?
     private var centrals: [CentralID: LinkInfo] = [:]
     private(set) var isPowered: Bool
     private var outgoing: Task<Void, Never>?
@@ -184,12 +186,31 @@ final class MediumController {
     }
 
     func startAdvertising(_ instance: UInt8, _ request: AdvertisementRequest) async throws(BluetoothError) {
-        await stopAdvertising(instance)
-        advertisements[instance] = try await radio.open([], advertising: request)
+        try await changeAdvertising(instance, to: request).get()
     }
 
     func stopAdvertising(_ instance: UInt8) async {
-        await advertisements.removeValue(forKey: instance)?.stop()
+        _ = await changeAdvertising(instance, to: nil)
+    }
+
+    private func changeAdvertising(
+        _ instance: UInt8, to request: AdvertisementRequest?
+    ) async -> Result<Void, BluetoothError> {
+        let change = Task { [before = advertising] () -> Result<Void, BluetoothError> in
+            await before?.value
+            await advertisements.removeValue(forKey: instance)?.stop()
+            guard let request else { return .success(()) }
+            do throws(BluetoothError) {
+                let session = try await radio.open([], advertising: request)
+                // Pulled out meanwhile: whoever comes next has the radio.
+                if delegate == nil { await session.stop() } else { advertisements[instance] = session }
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        advertising = Task { _ = await change.value }
+        return await change.value
     }
 
     private func take(_ event: PeripheralEvent, of application: UInt64, _ session: SimulatedSession) {

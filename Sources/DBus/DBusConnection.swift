@@ -177,21 +177,35 @@ public actor DBusConnection {
     }
 
     /// Subscribes to messages. The handler runs on the loop, in the order of the bus relative to replies.
+    ///
+    /// - Throws: ``DBusError/Code/invalidArgument`` for a wrong rule; ``DBusError/Code/remote`` or
+    ///   ``DBusError/Code/accessDenied`` if the bus refuses it; ``DBusError/Code/cancelled`` at once when the task is
+    ///   cancelled, after which the subscription ends when the bus has answered; ``timedOut``, ``disconnected``,
+    ///   ``closed``, ``limitExceeded`` of ``DBusError/Code``.
     public func addMatch(
         _ rule: MatchRule, _ handler: @escaping @Sendable (DBusMessage) -> Void
     ) async throws(DBusError) -> MatchToken {
-        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
-            subscribe(rule, handler) { continuation.resume(returning: $0) }
-        }
-        let token = try result.get()
-        guard !Task.isCancelled else {
-            token.cancel()
-            throw DBusError(.cancelled, "the task was cancelled")
-        }
-        return token
+        try await token { subscribe(rule, handler, $0) }
     }
 
     private typealias Answer<Success> = Result<Success, DBusError>
+
+    /// Waits for what was begun, or the task's cancellation; nobody is left with a token that comes after that.
+    private func token(
+        _ begin: (@escaping @Sendable (Answer<MatchToken>) -> Void) -> Void
+    ) async throws(DBusError) -> MatchToken {
+        guard !Task.isCancelled else { throw .waitCancelled }
+        let answer = Handover<MatchToken>()
+        begin { result in
+            if !answer.fulfil(result), case .success(let token) = result { token.cancel() }
+        }
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { answer.wait($0) }
+        } onCancel: {
+            answer.fulfil(.failure(.waitCancelled))
+        }
+        return try result.get()
+    }
 
     private func subscribe(
         _ rule: MatchRule,
@@ -218,16 +232,14 @@ public actor DBusConnection {
     /// Subscribes as a stream. It ends with the connection; ending it ends the subscription.
     ///
     /// - Parameter bufferLimit: messages kept for a slow reader, 1 or more; beyond that the oldest are dropped.
+    /// - Throws: As ``addMatch(_:_:)``.
     public func signals(
         _ rule: MatchRule, bufferLimit: Int = 256
     ) async throws(DBusError) -> AsyncStream<DBusMessage> {
         guard bufferLimit > 0 else { throw DBusError(.invalidArgument, "a stream's buffer holds 1 message or more") }
         let (stream, writer) = AsyncStream.makeStream(
             of: DBusMessage.self, bufferingPolicy: .bufferingNewest(bufferLimit))
-        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
-            subscribe(rule, { writer.yield($0) }, onEnd: { writer.finish() }) { continuation.resume(returning: $0) }
-        }
-        let token = try result.get()
+        let token = try await token { subscribe(rule, { writer.yield($0) }, onEnd: { writer.finish() }, $0) }
         // The connection may have ended, and the stream with it, or the reader may have gone.
         writer.onTermination = { _ in token.cancel() }
         if core.ended != nil { writer.finish() }
@@ -313,13 +325,11 @@ public actor DBusConnection {
 
     /// Follows the owner of a name. The handler is called on the loop, first with the present owner (nil: none), then at
     /// each change.
+    ///
+    /// - Throws: As ``addMatch(_:_:)``.
     public func watchOwner(
         of name: String, _ handler: @escaping @Sendable (String?) -> Void
     ) async throws(DBusError) -> MatchToken {
-        let core = core
-        let result = await withCheckedContinuation { (continuation: CheckedContinuation<Answer<MatchToken>, Never>) in
-            core.watchOwner(name, handler: handler) { continuation.resume(returning: $0) }
-        }
-        return try result.get()
+        try await token { core.watchOwner(name, handler: handler, completion: $0) }
     }
 }

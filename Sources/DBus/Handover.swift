@@ -11,13 +11,17 @@ final class Handover<Success: Sendable>: @unchecked Sendable {
     private var waiter: (@Sendable (Outcome) -> Void)?
 
     /// A second result is ignored.
-    func fulfil(_ result: Outcome) {
-        let waiter = lock.withLock { () -> (@Sendable (Outcome) -> Void)? in
-            guard outcome == nil else { return nil }
+    ///
+    /// - Returns: Whether it was the first.
+    @discardableResult
+    func fulfil(_ result: Outcome) -> Bool {
+        let (isFirst, waiter) = lock.withLock { () -> (Bool, (@Sendable (Outcome) -> Void)?) in
+            guard outcome == nil else { return (false, nil) }
             outcome = result
-            return self.waiter
+            return (true, self.waiter)
         }
         waiter?(result)
+        return isFirst
     }
 
     /// Only one may wait.

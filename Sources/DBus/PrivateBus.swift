@@ -83,6 +83,12 @@ package final class PrivateBus: @unchecked Sendable {
         }
     }
 
+    /// Refuses calls of these methods of the bus itself, once it has been told to read its configuration again
+    /// (`ReloadConfig`).
+    package func refuse(_ members: [String]) throws(DBusError) {
+        try writeConfiguration(refusing: members)
+    }
+
     private func launch(printingTo descriptor: Int32) throws(DBusError) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -138,7 +144,11 @@ package final class PrivateBus: @unchecked Sendable {
         }
     }
 
-    private func writeConfiguration() throws(DBusError) {
+    private func writeConfiguration(refusing members: [String] = []) throws(DBusError) {
+        let bus = StandardInterface.bus
+        let refusals = members.map {
+            "    <deny send_destination=\"\(bus)\" send_interface=\"\(bus)\" send_member=\"\($0)\"/>\n"
+        }
         let text = """
             <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
              "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -151,7 +161,7 @@ package final class PrivateBus: @unchecked Sendable {
                 <allow send_destination="*"/>
                 <allow receive_sender="*"/>
                 <allow own="*"/>
-              </policy>
+            \(refusals.joined())  </policy>
               <limit name="max_replies_per_connection">50000</limit>
               <limit name="max_match_rules_per_connection">50000</limit>
               <limit name="max_completed_connections">1000</limit>

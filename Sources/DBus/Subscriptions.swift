@@ -10,6 +10,8 @@ final class Subscription {
     /// Called when the connection ends.
     let onEnd: (@Sendable () -> Void)?
     var isActive = true
+    /// What the bus was asked for.
+    var match: BusMatch?
     /// The owner of the rule's sender, if that is a well-known name.
     var sender: OwnerRecord?
     /// Why the owner cannot be known.
@@ -91,7 +93,7 @@ extension ConnectionCore {
                     if case .failure(let error) = result { box.value.failure = error }
                 }
             }
-            addBusMatch(subscription.text) { [weak self] result in
+            addBusMatch(subscription) { [weak self] result in
                 let error = box.value.failure
                 let result = error.map { .failure($0) } ?? result
                 if case .failure = result { self?.unsubscribe(box.value) }
@@ -104,20 +106,27 @@ extension ConnectionCore {
         }
     }
 
-    private func addBusMatch(_ text: String, _ completion: @escaping @Sendable (Result<Void, DBusError>) -> Void) {
+    private func addBusMatch(
+        _ subscription: Subscription, _ completion: @escaping @Sendable (Result<Void, DBusError>) -> Void
+    ) {
+        let text = subscription.text
         if let match = busMatches[text] {
             match.users += 1
+            subscription.match = match
             if match.isConfirmed { completion(.success(())) } else { match.waiting.append(completion) }
             return
         }
         let match = BusMatch()
         match.users = 1
         match.waiting = [completion]
+        subscription.match = match
         busMatches[text] = match
         let box = LoopConfined(match)
-        callBus("AddMatch", [.string(text)], returning: "") { result in
+        callBus("AddMatch", [.string(text)], returning: "") { [weak self] result in
             let match = box.value
             match.isConfirmed = true
+            // First, so that whoever is told and asks again, asks the bus.
+            if case .failure = result { self?.removeBusMatch(match, text) }
             let waiting = match.waiting
             match.waiting = []
             for entry in waiting { entry(result.map { _ in () }) }
@@ -129,15 +138,20 @@ extension ConnectionCore {
         subscription.isActive = false
         subscriptions.remove(subscription)
         if let record = subscription.sender { untrack(record) }
-        guard let match = busMatches[subscription.text] else { return }
+        guard let match = subscription.match else { return }
         match.users -= 1
-        guard match.users == 0 else { return }
-        busMatches[subscription.text] = nil
+        if match.users == 0 { removeBusMatch(match, subscription.text) }
+    }
+
+    /// Also one that was refused: if the bus was only late, it has it.
+    private func removeBusMatch(_ match: BusMatch, _ text: String) {
+        guard busMatches[text] === match else { return }
+        busMatches[text] = nil
         // Nothing can be done if it fails: then messages come that nobody wants.
         try? sendWithoutReply(
             DBusCall(
                 StandardInterface.bus, StandardInterface.busPath, StandardInterface.bus, "RemoveMatch",
-                [.string(subscription.text)]))
+                [.string(text)]))
     }
 
     func endSubscriptions() {

@@ -11,6 +11,9 @@ struct FrameAssembly {
 
     private let format: FrameFormat
     private var pending: [UInt8] = []
+    /// The running sum before each byte of `pending`, and after the last. With it each start costs the same, however long
+    /// the frame is that it claims to begin: a peer can put one into every few bytes.
+    private var sums: [UInt8] = [0]
     /// Bytes at the beginning of `pending` that have been told as part of a broken frame: whatever looks like a broken
     /// one inside of it is not told again.
     private var told = 0
@@ -21,7 +24,7 @@ struct FrameAssembly {
     mutating func take(_ bytes: [UInt8], at now: ContinuousClock.Instant) -> [Token] {
         // Half a frame of long ago must not swallow the next one.
         if let lastByte, now - lastByte >= format.patience { reset() }
-        pending += bytes
+        append(bytes)
         var tokens: [Token] = []
         var position = 0
         scan: while let start = nextStart(from: position) {
@@ -45,6 +48,7 @@ struct FrameAssembly {
         }
         let done = min(position, pending.count)
         pending.removeFirst(done)
+        sums.removeFirst(done)
         told = pending.isEmpty ? 0 : max(0, told - done)
         lastByte = pending.isEmpty ? nil : now
         return tokens
@@ -52,8 +56,18 @@ struct FrameAssembly {
 
     mutating func reset() {
         pending = []
+        sums = [0]
         told = 0
         lastByte = nil
+    }
+
+    private mutating func append(_ bytes: [UInt8]) {
+        pending += bytes
+        var sum = sums[sums.count - 1]
+        for byte in bytes {
+            sum = format.checksum.running(sum, byte)
+            sums.append(sum)
+        }
     }
 
     /// Where a start stands, or may begin to stand at the end; `nil` once there is none, and all is noise.
@@ -63,6 +77,7 @@ struct FrameAssembly {
             if format.start.starts(with: rest) { return index }
         }
         pending = []
+        sums = [0]
         return nil
     }
 
@@ -83,8 +98,14 @@ struct FrameAssembly {
         let total = payload - start + length + 1 + format.end.count
         guard start + total <= pending.count else { return .incomplete }
         let checkAt = payload + length
+        let covered =
+            switch format.coverage {
+            case .payload: payload
+            case .lengthAndPayload: content
+            case .everything: start
+            }
         let isGood =
-            pending[checkAt] == format.check(pending[content..<checkAt])
+            pending[checkAt] == format.checksum.value(from: sums[covered], to: sums[checkAt])
             && pending[(checkAt + 1)...].starts(with: format.end)
         guard isGood else { return .broken(length: total) }
         let header = pending[content..<content + format.headerBytes]

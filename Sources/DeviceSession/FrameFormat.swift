@@ -16,6 +16,23 @@ public enum Checksum: String, Sendable, Hashable, CaseIterable {
         case .twosComplementOfSum: 0 &- bytes.reduce(0, &+)
         }
     }
+
+    /// A sum of all bytes so far, with one more.
+    func running(_ sum: UInt8, _ byte: UInt8) -> UInt8 {
+        switch self {
+        case .xor: sum ^ byte
+        case .sum, .twosComplementOfSum: sum &+ byte
+        }
+    }
+
+    /// The value of the bytes between two running sums.
+    func value(from before: UInt8, to after: UInt8) -> UInt8 {
+        switch self {
+        case .xor: after ^ before
+        case .sum: after &- before
+        case .twosComplementOfSum: before &- after
+        }
+    }
 }
 
 /// Binary frames: start, header, length, payload, checksum, end.

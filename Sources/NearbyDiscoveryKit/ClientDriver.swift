@@ -286,7 +286,9 @@ final class ClientDriver {
             break
         case .progress(_, let peer, let received):
             hub.send(.progress(PeerIdentifier(peer.rawValue), bytes: received))
-        case .attemptFailed(_, let peer, let failure, _):
+        case .attemptFailed(let attempt, let peer, let failure, _):
+            // Whatever there was of a link that failed or is down by itself is let go of, too.
+            links.close(attempt)
             hub.send(.passedOver(PeerIdentifier(peer.rawValue), reason: failure.sentence))
         case .radioUnavailable, .radioAvailable:
             break

@@ -13,8 +13,11 @@ struct HandoffQuota: Equatable {
 
     var isUsedUp: Bool { limit.map { delivered >= $0 } ?? false }
 
-    /// Whether one more join may be decided on; it counts as pending from then on.
-    mutating func admits(_ id: JoinID) -> Bool {
+    /// Whether one more join may be decided on; it counts as pending from then on, and only then.
+    ///
+    /// - Parameter decisions: How many the app is working on.
+    mutating func admits(_ id: JoinID, besides decisions: Int = 0) -> Bool {
+        guard decisions < Limits.admissions else { return false }
         guard let limit else { return true }
         guard delivered + pending.count < limit else { return false }
         pending.insert(id)

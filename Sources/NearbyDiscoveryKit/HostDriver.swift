@@ -102,7 +102,7 @@ final class HostDriver {
                 )
             } catch {
                 // The adapter went away between the gate and here: back to the gate, with what patience is left.
-                guard error.isUnavailability, error.code != .unauthorized else { throw NearbyError(error) }
+                guard error.isUnavailability else { throw NearbyError(error) }
                 hub.send(.unavailable(error))
                 if case .fail(let patience) = configuration.whenUnavailable {
                     let left = patience.bounded - (radio.clock.now - began)
@@ -293,7 +293,7 @@ final class HostDriver {
             payload: request.payload.map { NearbyPayload($0) },
             security: security
         )
-        guard quota.admits(request.id), decisions.count < Limits.admissions else {
+        guard quota.admits(request.id, besides: decisions.count) else {
             inbox.post(.turnedAway(request.id))
             return
         }

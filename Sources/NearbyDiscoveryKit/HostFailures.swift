@@ -72,7 +72,7 @@ extension NearbyError {
             )
         case .busy:
             self.init(HostFailure.busy)
-        case .radioReset, .stopped, .passcodeChanged:
+        case .radioReset, .stopped:
             return nil
         }
     }

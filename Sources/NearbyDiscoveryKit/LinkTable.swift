@@ -47,7 +47,16 @@ struct LinkTable {
     private let awaited: BluetoothUUID
     private let deliver: @Sendable (AttemptID, LinkEvent) async -> Void
     private var links: [AttemptID: Link] = [:]
-    private var closing: [PeerIdentifier: Task<Void, Never>] = [:]
+    private var closing: [PeerIdentifier: Closing] = [:]
+
+    /// The end of a peer's latest link.
+    private struct Closing {
+        let task: Task<Void, Never>
+        let isOver: Locked<Bool>
+    }
+
+    /// Peers whose links are going down, and some whose are not any more.
+    var closingCount: Int { closing.count }
 
     /// - Parameter awaited: the characteristic without which a device is of no use.
     init(
@@ -67,7 +76,7 @@ struct LinkTable {
 
     /// Connects once an earlier link to the same peer is down.
     mutating func connect(_ attempt: AttemptID, to peer: PeerIdentifier, timeout: Duration) {
-        let connecting = task { [radio, deliver, earlier = closing[peer]] () -> (any PeripheralConnection)? in
+        let connecting = task { [radio, deliver, earlier = closing[peer]?.task] () -> (any PeripheralConnection)? in
             await earlier?.value
             do throws(BluetoothError) {
                 let connection = try await radio.connect(to: peer, timeout: timeout)
@@ -136,20 +145,25 @@ struct LinkTable {
     /// Takes the attempt's link down, or calls its attempt to connect off. Events of it are ignored from now on.
     mutating func close(_ attempt: AttemptID) {
         guard let link = links.removeValue(forKey: attempt) else { return }
-        let earlier = closing[link.peer]
-        closing[link.peer] = task {
+        // Peers are as many as there are addresses in the air.
+        closing = closing.filter { !$0.value.isOver.withLock { $0 } }
+        let earlier = closing[link.peer]?.task
+        let isOver = Locked(false)
+        let ending = task {
             await earlier?.value
             link.connecting.cancel()
             await link.connecting.value?.disconnect()
             // Not before: to let go of a subscription would unsubscribe first, a call and two PDUs for nothing.
             for task in link.tasks { task.cancel() }
+            isOver.withLock { $0 = true }
         }
+        closing[link.peer] = Closing(task: ending, isOver: isOver)
     }
 
     /// Takes every link down; the task ends when all are.
     mutating func closeAll() -> Task<Void, Never> {
         for attempt in links.keys { close(attempt) }
-        return task { [tasks = Array(closing.values)] in
+        return task { [tasks = closing.values.map(\.task)] in
             for task in tasks { await task.value }
         }
     }

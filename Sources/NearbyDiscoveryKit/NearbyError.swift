@@ -32,7 +32,7 @@ public struct NearbyError: Error, Sendable, Hashable {
         public static let poweredOff = Self(.poweredOff)
         /// The system does not let this user use Bluetooth.
         public static let unauthorized = Self(.unauthorized)
-        /// The Bluetooth service does not answer.
+        /// The Bluetooth service does not answer, has no room for more, or is busy.
         public static let serviceUnavailable = Self(.serviceUnavailable)
         /// The time was up and no host of this app had been near enough; `encounters` counts what was met.
         public static let nothingFound = Self(.nothingFound)
@@ -120,7 +120,8 @@ extension NearbyError: CustomStringConvertible {
 extension NearbyError {
     static let cancelled = NearbyError(.cancelled, "the operation was cancelled")
 
-    /// A radio's error in the framework's words: the code tells what the app can do about it.
+    /// A radio's error in the framework's words: the code tells what the app can do about it. Not for links; what goes wrong
+    /// with those is a `ClientFailure`.
     init(_ error: BluetoothError) {
         let code: Code =
             switch error.code {
@@ -132,7 +133,8 @@ extension NearbyError {
             case .invalidArgument: .invalidConfiguration
             case .cancelled: .cancelled
             case .internalFailure: .internalFailure
-            default: .linkFailed
+            // It is there, and has no room or is busy.
+            default: .serviceUnavailable
             }
         self.init(code, error.message, advice: error.advice, cause: error)
     }

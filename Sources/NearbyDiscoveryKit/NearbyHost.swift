@@ -53,8 +53,8 @@ public final class NearbyHost: Sendable {
     ///   closure's task is cancelled). Called for several clients at a time.
     /// - Returns: after `maximumHandoffs` deliveries, if there is such a limit.
     /// - Throws: `cancelled` when the task is cancelled; the radio work has ended by then. `adapterNotFound`,
-    ///   `poweredOff`, `unauthorized`, `serviceUnavailable` by the configuration's `whenUnavailable`;
-    ///   `advertisingFailed`; `invalidConfiguration` if the host runs already.
+    ///   `poweredOff`, `unauthorized`, `serviceUnavailable` by the configuration's `whenUnavailable`, the last also at once
+    ///   where the radio has no room or is busy; `advertisingFailed`; `invalidConfiguration` if the host runs already.
     public func run(_ admit: @escaping @Sendable (JoinRequest) async -> Admission) async throws(NearbyError) {
         try await serve(admit: admit)
     }

@@ -84,14 +84,6 @@ enum CPace {
             hash.update(transcript.bytes)
         }
     }
-
-    /// `sid_output_ir`, which is public.
-    static func sessionIDOutput(_ transcript: Transcript) -> [UInt8] {
-        Sodium.sha512 {
-            $0.update(Array("CPaceSidOutput".utf8))
-            $0.update(transcript.bytes)
-        }.withBytes { Array($0) }
-    }
 }
 
 extension CPace {

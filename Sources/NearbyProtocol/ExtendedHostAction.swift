@@ -78,6 +78,4 @@ package enum ExtendedHostFailure: Equatable, Sendable {
     case radioReset
     /// The host was stopped.
     case stopped
-    /// The passcode was changed.
-    case passcodeChanged
 }

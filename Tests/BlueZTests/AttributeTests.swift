@@ -173,6 +173,22 @@ extension OnABus {
             #expect(bench.fake.calls.last == "StopNotify")
         }
 
+        /// The peer changes its services while `StartNotify` is under way, and the answer comes late or never.
+        @Test func subscribingEndsWithTheCharacteristic() async throws {
+            let bench = try await Bench()
+            let held = Held()
+            bench.fake.on("StartNotify") { held.keep($0) }
+            let (link, characteristic) = (bench.link, bench.characteristic)
+            // A child, which the suite's time limit ends.
+            async let error = #expect(throws: BluetoothError.self) { try await link.subscribe(to: characteristic) }
+            await bench.fake.called("StartNotify")
+            await bench.fake.remove(bench.path)
+            #expect(await error?.code == .attributeNotFound)
+            for call in held.take() { call.reply() }
+            await link.disconnect()
+            #expect(!bench.fake.calls.contains("StopNotify"))
+        }
+
         @Test func aSubscriptionEndsWithItsLink() async throws {
             let bench = try await Bench()
             let subscription = try await bench.link.subscribe(to: bench.characteristic)

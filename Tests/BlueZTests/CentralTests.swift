@@ -281,6 +281,22 @@ extension OnABus {
             #expect(fake.calls == ["Disconnect"])
         }
 
+        /// Another program connects to the device at the same time, and gets its link.
+        @Test func anotherProgramsLinkIsNotTakenDown() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            fake.on("Connect") { call in
+                try? await fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
+                call.fail(name: "org.bluez.Error.InProgress", message: "")
+            }
+            let radio = fake.radio()
+            let error = await #expect(throws: BluetoothError.self) {
+                try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+            }
+            #expect(error?.code == .busy)
+            #expect(fake.calls == ["Connect"])
+        }
+
         /// Rule 23.
         @Test func aLinkThatIsLetGoOfIsTakenDown() async throws {
             let fake = try await FakeBlueZ()

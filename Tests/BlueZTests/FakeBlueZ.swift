@@ -151,6 +151,13 @@ final class FakeBlueZ: Sendable {
         return try await connection.signals(.propertiesChanged(sender: client, interface: interface))
     }
 
+    /// Makes the bus refuse these methods of its own, and no others.
+    func refuse(_ members: [String]) async throws {
+        try bus.refuse(members)
+        _ = try await state.connection?.call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ReloadConfig")
+    }
+
     func radio(adapter: String? = nil) -> BlueZRadio {
         BlueZRadio(BlueZConfiguration(bus: bus.address, adapter: adapter))
     }

@@ -38,17 +38,20 @@ import Testing
         await #expect(throws: CancellationError.self) { try await sleeping.value }
     }
 
+    /// On the loop, so that all of them sleep before the first deadline, however busy the other threads are.
     @Test func manySleepersWakeInTheOrderOfTheirDeadlines() async {
-        let began = clock.now
-        let order = await withTaskGroup(of: Int.self) { group in
-            for number in [3, 1, 2] {
-                group.addTask { [clock] in
-                    try? await clock.sleep(until: began + .milliseconds(10 * number), tolerance: nil)
-                    return number
+        let order = await Task(executorPreference: clock.loop) { [clock] in
+            let began = clock.now
+            return await withTaskGroup(of: Int.self) { group in
+                for number in [3, 1, 2] {
+                    group.addTask(executorPreference: clock.loop) {
+                        try? await clock.sleep(until: began + .milliseconds(50 * number), tolerance: nil)
+                        return number
+                    }
                 }
+                return await group.reduce(into: []) { $0.append($1) }
             }
-            return await group.reduce(into: []) { $0.append($1) }
-        }
+        }.value
         #expect(order == [1, 2, 3])
     }
 }

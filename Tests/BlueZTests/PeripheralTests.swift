@@ -80,6 +80,51 @@ extension OnABus {
             #expect(await events.next() == nil)
         }
 
+        /// What follows bluetoothd was refused once: it is asked for again before anything is believed.
+        @Test(arguments: ["GetNameOwner", "AddMatch"])
+        func aRadioThatCouldNotFollowBluetoothdAsksAgain(member: String) async throws {
+            let fake = try await FakeBlueZ()
+            try await fake.refuse([member])
+            HostBench.callBack(fake)
+            let radio = fake.radio()
+            let error = await #expect(throws: BluetoothError.self) {
+                try await radio.serve(HostBench.services, advertising: nil)
+            }
+            #expect(error?.code == .unauthorized)
+            try await fake.refuse([])
+            let session = try await radio.serve(HostBench.services, advertising: nil)
+            var events = session.events.makeAsyncIterator()
+            #expect(await events.next() == .serving(advertising: false, degraded: nil))
+            let call = await fake.called("RegisterApplication")
+            let path = try #require(call.arguments[0].asObjectPath?.appending("service0")?.appending("char0"))
+            _ = try await fake.call(call.sender, path, "org.bluez.GattCharacteristic1", "StartNotify")
+            #expect(await events.next() == .subscribed(HostBench.id, central: nil, attMTU: nil))
+            try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
+            guard case .interrupted(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .poweredOff)
+            await session.stop()
+        }
+
+        /// A controller that is no central while it advertises: the session that ends makes room without being asked.
+        @Test func aConnectionAttemptWaitsForASessionThatEnds() async throws {
+            let fake = try await FakeBlueZ()
+            HostBench.callBack(fake)
+            let held = Held()
+            fake.on("UnregisterAdvertisement") { held.keep($0) }
+            let core = RadioCore(address: fake.bus.busAddress, adapter: nil)
+            let (id, _) = try await core.serve(HostBench.services, HostBench.request)
+            let stopping = Task { await core.stopSession(id) }
+            await fake.called("UnregisterAdvertisement")
+            let begun = ContinuousClock.now
+            let holding = Task { await core.holdAdvertising() }
+            while await !core.isASessionWaitedFor { await Task.yield() }
+            for call in held.take() { call.reply() }
+            await stopping.value
+            await holding.value
+            #expect(ContinuousClock.now - begun < Limits.stop)
+            await core.shutdown()
+        }
+
         /// Rules 2, 3, 9: what the characteristic shows.
         @Test func theCharacteristicShowsNotifyAcquiredAndNeitherWriteAcquiredNorAValue() async throws {
             let bench = try await HostBench()
@@ -376,4 +421,8 @@ extension OnABus.PeripheralTests {
         #expect(await events.next() == .write(write))
         queue.finish()
     }
+}
+
+extension RadioCore {
+    fileprivate var isASessionWaitedFor: Bool { sessions.values.contains { !$0.idleWaiters.isEmpty } }
 }

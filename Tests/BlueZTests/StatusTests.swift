@@ -79,6 +79,21 @@ extension OnABus {
             #expect(error?.code == .poweredOff)
         }
 
+        /// Their end is told to nobody who could hear it, and they count against the limit on streams.
+        @Test func streamsWhoseReadersHaveGoneAreForgotten() async {
+            let core = RadioCore(address: .address("unix:path=/nonexistent/bus"), adapter: nil)
+            for _ in 0..<Limits.statusStreams {
+                let (_, ended) = AsyncStream.makeStream(of: AdapterStatus.self)
+                ended.finish()
+                await core.addStatusStream(core.newID(), ended)
+            }
+            let (stream, statuses) = AsyncStream.makeStream(of: AdapterStatus.self)
+            await core.addStatusStream(core.newID(), statuses)
+            var states = stream.makeAsyncIterator()
+            #expect(await states.next() != nil)
+            #expect(await core.statusStreams.count == 1)
+        }
+
         @Test func shuttingDownEndsTheStream() async throws {
             let fake = try await FakeBlueZ()
             let radio = fake.radio()

@@ -16,6 +16,13 @@ struct BusFixture {
         client = try await DBusConnection.open(bus.busAddress, on: loop)
     }
 
+    /// Makes the bus refuse these methods of its own, and no others.
+    func refuse(_ members: [String]) async throws(DBusError) {
+        try bus.refuse(members)
+        _ = try await server.call(
+            "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "ReloadConfig")
+    }
+
     /// Called at the end of a test: letting go of a connection closes it, and Swift lets go after the last use.
     func keep() {}
 

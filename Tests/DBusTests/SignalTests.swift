@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import DBus
+import Glibc
 import Testing
 
 @Suite struct SignalTests {
@@ -83,6 +84,72 @@ import Testing
         token.cancel()
     }
 
+    /// The bus refuses the rule of two subscribers, and the one who is told first asks again at once.
+    @Test func aRefusedRuleIsAskedForAgain() async throws {
+        let fixture = try await BusFixture()
+        defer { fixture.keep() }
+        try await fixture.refuse(["AddMatch"])
+        let (client, rule) = (fixture.client, MatchRule(member: "Ticked"))
+        let answers = Inbox<DBusError.Code?>()
+        let subscribe: @Sendable (isolated DBusConnection, _ asksAgain: Bool) -> Void = { client, asksAgain in
+            client.addMatch(rule) { _ in
+            } completion: { [weak client] result in
+                answers.put(result.code)
+                guard asksAgain else { return }
+                client?.assumeIsolated { client in
+                    _ = client.addMatch(rule) { _ in
+                    } completion: {
+                        answers.put($0.code)
+                    }
+                }
+            }
+        }
+        await subscribe(client, true)
+        await subscribe(client, false)
+        for _ in 0..<3 { #expect(try await answers.next() == .accessDenied) }
+        try await fixture.refuse([])
+        let ticks = try await client.signals(rule)
+        try await fixture.server.emitSignal("/a", TestObject.interface, "Ticked")
+        try await fixture.ping()
+        await fixture.client.close()
+        var iterator = ticks.makeAsyncIterator()
+        #expect(await iterator.next()?.member == "Ticked")
+    }
+
+    enum Subscribing: CaseIterable {
+        case match, stream, owner
+    }
+
+    @Test(arguments: Subscribing.allCases)
+    func aCancelledTaskWaitsForNoSubscription(_ subscribing: Subscribing) async throws {
+        let fixture = try await BusFixture()
+        defer { fixture.keep() }
+        let daemon = try #require(fixture.bus.processID)
+        kill(daemon, SIGSTOP)
+        let begun = Inbox<Void>()
+        let told = Inbox<Int>()
+        let (client, rule) = (fixture.client, MatchRule(member: "Ticked"))
+        let task = Task {
+            begun.put(())
+            return await failure { () throws(DBusError) in
+                switch subscribing {
+                case .match: _ = try await client.addMatch(rule) { _ in told.put(1) }
+                case .stream: _ = try await client.signals(rule)
+                case .owner: _ = try await client.watchOwner(of: "org.example.Service") { _ in }
+                }
+            }
+        }
+        try await begun.next()
+        task.cancel()
+        #expect(await task.value?.code == .cancelled)
+        kill(daemon, SIGCONT)
+        try await fixture.ping()
+        try await fixture.server.emitSignal("/a", TestObject.interface, "Ticked")
+        try await fixture.ping()
+        told.put(2)
+        #expect(try await told.next() == 2)
+    }
+
     @Test func wrongNamesAndRulesAreRefused() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
@@ -96,5 +163,11 @@ import Testing
             failure { () throws(DBusError) in try await client.emitSignal("/", "x", "Y") },
         ]
         #expect(errors.allSatisfy { $0?.code == .invalidArgument })
+    }
+}
+
+extension Result where Failure == DBusError {
+    fileprivate var code: DBusError.Code? {
+        if case .failure(let error) = self { error.code } else { nil }
     }
 }

@@ -143,6 +143,31 @@ import Testing
         for _ in 0..<200 { _ = assembly.take((0..<roll(60)).map { _ in UInt8(roll(256)) }, at: .now) }
     }
 
+    /// A start in every four bytes, each of a frame that ends with the last byte and is none.
+    @Test(.timeLimit(.minutes(1))) func manyLongFramesInEachOtherCostNoMoreThanTheirBytes() {
+        let count = 65_536
+        let hostile = stride(from: 0, to: count, by: 4).flatMap { start -> [UInt8] in
+            let length = count - start - 6
+            return length < 0
+                ? [0, 0, 0, 0] : [0x7B, UInt8(length >> 16), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF)]
+        }
+        var format = FrameFormat.twosComplement
+        format.longestPayload = 65_536
+        var assembly = FrameAssembly(format)
+        var tokens: [FrameAssembly.Token] = []
+        let time = ContinuousClock().measure { tokens = assembly.take(hostile, at: .now) }
+        #expect(tokens == [.broken(hostile)])
+        #expect(time < .seconds(5))
+    }
+
+    @Test(arguments: [Checksum.xor, .sum, .twosComplementOfSum], [0, 1, 7, 300])
+    func theValueBetweenTwoRunningSumsIsThatOfTheBytes(checksum: Checksum, start: Int) {
+        let bytes = (0..<600).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }
+        let before = bytes[..<start].reduce(0) { checksum.running($0, $1) }
+        let after = bytes[..<500].reduce(0) { checksum.running($0, $1) }
+        #expect(checksum.value(from: before, to: after) == checksum.value(of: bytes[start..<500]))
+    }
+
     @Test func noiseDoesNotGrow() {
         var assembly = FrameAssembly(.twosComplement)
         for _ in 0..<1_000 { #expect(assembly.take([UInt8](repeating: 0x7B, count: 500), at: .now).isEmpty) }

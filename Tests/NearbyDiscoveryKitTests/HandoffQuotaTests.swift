@@ -25,6 +25,13 @@ import Testing
         #expect(quota.isUsedUp)
     }
 
+    /// Who is turned away since the app is busy may leave before that is told.
+    @Test func whoIsTurnedAwayTakesNoPlace() {
+        var quota = HandoffQuota(limit: 1)
+        #expect(quota.admits(1, besides: Limits.admissions) == false)
+        #expect(quota.admits(2, besides: Limits.admissions - 1) == true)
+    }
+
     @Test(arguments: [
         NearbyProtocol.HostEvent.failed(1, "peer", .disconnected),
         .rejected(1, "peer", .tooLarge, message: ""),

@@ -25,6 +25,38 @@ import Testing
         #expect(radio.count > 1)
     }
 
+    /// A rule of the system's may change, as when the user joins the group.
+    @Test func aHostThatWaitsWaitsForPermissionToo() async throws {
+        let clock = ManualClock()
+        let radio = ContradictoryRadio(
+            clock, refusing: BluetoothError(.unauthorized, "this user may not use Bluetooth"))
+        let host = try NearbyHost(NearbyHost.Configuration(appId: "a", whenUnavailable: .wait), radio: radio)
+        let events = host.events()
+        let error = await #expect(throws: NearbyError.self) {
+            try await clock.run {
+                let running = Task { try await host.run() }
+                var refusals = 0
+                for await event in events {
+                    if case .unavailable = event { refusals += 1 }
+                    if refusals == 3 { running.cancel() }
+                }
+                try await running.value
+            }
+        }
+        #expect(error?.code == .cancelled)
+    }
+
+    /// Nobody has been met yet whose link could fail.
+    @Test(arguments: [BluetoothError.Code.limitExceeded, .busy, .attributeNotFound, .connectionFailed])
+    func aRadioThatCannotServeIsNoFailedLink(code: BluetoothError.Code) async throws {
+        let clock = ManualClock()
+        let radio = ContradictoryRadio(clock, refusing: BluetoothError(code, "this radio has 8 sessions already"))
+        let host = try NearbyHost(NearbyHost.Configuration(appId: "a"), radio: radio)
+        let error = await #expect(throws: NearbyError.self) { try await clock.run { try await host.run() } }
+        #expect(error?.code == .serviceUnavailable)
+        #expect(error?.cause?.code == code)
+    }
+
     @Test func aClientDoesNotAskAContradictoryRadioWithoutAPause() async throws {
         let clock = ManualClock()
         let radio = ContradictoryRadio(clock, refusing: Self.off)

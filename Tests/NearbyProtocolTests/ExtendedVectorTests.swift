@@ -342,3 +342,13 @@ struct ExchangeCase: Decodable, Sendable, CustomTestStringConvertible {
         }
     }
 }
+
+extension CPace {
+    /// `sid_output_ir`, which is public, and which the protocol has no use for.
+    fileprivate static func sessionIDOutput(_ transcript: Transcript) -> [UInt8] {
+        Sodium.sha512 {
+            $0.update(Array("CPaceSidOutput".utf8))
+            $0.update(transcript.bytes)
+        }.withBytes { Array($0) }
+    }
+}
