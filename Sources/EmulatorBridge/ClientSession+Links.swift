@@ -109,12 +109,14 @@ extension ClientSession {
         guard !link.state.withLock({ $0.isClosing }) else {
             return fail(request, BluetoothError(.disconnected, "the connection is going down", subject: connection))
         }
-        if case .setNotify(let attribute, _) = request.command {
-            link.state.withLock { $0.wanted[ClientLink.Key(attribute)] = request }
-        }
-        enqueue(request, in: link.lane) { session throws(BluetoothError) in
+        let operation = Operation()
+        let isQueued = enqueue(request, in: link.lane, as: operation) { session throws(BluetoothError) in
             try await session.perform(request, on: link)
         }
+        // A client of the extension waits for its answers, and each of its commands has one of its own.
+        guard isQueued, !isExtended, case .setNotify(let attribute, _) = request.command else { return }
+        let wish = ClientLink.Wish(request: request, operation: operation)
+        link.state.withLock { $0.wanted[ClientLink.Key(attribute)] = wish }
     }
 
     private func disconnect(_ link: ClientLink, _ request: BridgeRequest) {
@@ -149,8 +151,9 @@ extension ClientSession {
             )
         case .writeCharacteristic(let attribute, let value, let withResponse):
             try await write(request, value, to: attribute, withResponse, on: link)
-        case .setNotify(let attribute, _):
-            try await applyWanted(ClientLink.Key(attribute), attribute, on: link)
+        case .setNotify(let attribute, let enable):
+            guard isExtended else { return await applyWanted(ClientLink.Key(attribute), attribute, on: link) }
+            try await setNotify(request, attribute, enable, on: link)
         default:
             break
         }
@@ -164,7 +167,7 @@ extension ClientSession {
         on link: ClientLink
     ) async throws(BluetoothError) {
         let characteristic = try await find(attribute, on: link)
-        if !isExtended { try await letOvertake(attribute, characteristic, on: link) }
+        if !isExtended { await letOvertake(attribute, characteristic, on: link) }
         try await link.connection.write(
             value, to: characteristic, type: withResponse ? .withResponse : .withoutResponse)
         if withResponse {
@@ -180,7 +183,7 @@ extension ClientSession {
         _ attribute: RemoteAttribute,
         _ characteristic: RemoteCharacteristic,
         on link: ClientLink
-    ) async throws(BluetoothError) {
+    ) async {
         guard !characteristic.properties.isDisjoint(with: [.notify, .indicate]) else { return }
         let key = ClientLink.Key(attribute)
         let mustWait = link.state.withLock { state in
@@ -188,11 +191,7 @@ extension ClientSession {
             return state.waited.insert(key).inserted
         }
         if mustWait { try? await Task.sleep(for: Limits.disorder) }
-        do throws(BluetoothError) {
-            try await applyWanted(key, attribute, on: link)
-        } catch {
-            // `applyWanted` has told of its own command; the write is another.
-        }
+        await applyWanted(key, attribute, on: link)
     }
 
     private func find(
@@ -227,21 +226,30 @@ extension ClientSession {
         _ key: ClientLink.Key,
         _ attribute: RemoteAttribute,
         on link: ClientLink
-    ) async throws(BluetoothError) {
+    ) async {
         let wanted = link.state.withLock { $0.wanted.removeValue(forKey: key) }
-        guard let request = wanted, case .setNotify(_, let enable) = request.command else { return }
+        guard let request = wanted?.request, case .setNotify(_, let enable) = request.command else { return }
         do throws(BluetoothError) {
-            let characteristic = try await find(attribute, on: link)
-            if enable {
-                try await subscribe(to: characteristic, on: link)
-            } else {
-                await unsubscribe(from: characteristic, on: link)
-            }
-            acknowledge(request.id, attMTU: await link.connection.attMTU)
+            try await setNotify(request, attribute, enable, on: link)
         } catch {
             // Under its own id: it may have been overtaken by a write.
             if !isEnding { fail(request, error) }
         }
+    }
+
+    private func setNotify(
+        _ request: BridgeRequest,
+        _ attribute: RemoteAttribute,
+        _ enable: Bool,
+        on link: ClientLink
+    ) async throws(BluetoothError) {
+        let characteristic = try await find(attribute, on: link)
+        if enable {
+            try await subscribe(to: characteristic, on: link)
+        } else {
+            await unsubscribe(from: characteristic, on: link)
+        }
+        acknowledge(request.id, attMTU: await link.connection.attMTU)
     }
 
     private func subscribe(

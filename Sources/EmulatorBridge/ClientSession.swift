@@ -44,6 +44,7 @@ actor ClientSession {
     var links: [String: ClientLink] = [:]
 
     let serveLane = Lane()
+    /// The newest start of each advertisement that has not ended, by the client's name for it.
     var serveOperations: [String: Operation] = [:]
     var served: [String: ServedSession] = [:]
     var requests: [Int: (session: String, id: RequestID)] = [:]
@@ -306,12 +307,15 @@ actor ClientSession {
     // MARK: - Operations
 
     /// Does a command in its lane; the body's error is told.
+    ///
+    /// - Returns: whether it is in line. What is kept for it until `forget` is kept only then.
+    @discardableResult
     func enqueue(
         _ request: BridgeRequest,
         in lane: Lane,
         as operation: Operation = Operation(),
         _ body: @escaping @Sendable (isolated ClientSession) async throws(BluetoothError) -> Void
-    ) {
+    ) -> Bool {
         if let id = request.id { operations[id] = operation }
         let isQueued = lane.enqueue { [weak self] in
             await operation.run { [weak self] in await self?.run(request, operation, body) }
@@ -320,6 +324,7 @@ actor ClientSession {
             forget(request, operation)
             fail(request, .tooMany("commands wait"))
         }
+        return isQueued
     }
 
     func run(
@@ -336,8 +341,17 @@ actor ClientSession {
         forget(request, operation)
     }
 
+    /// Nothing that a client has named outlives the command.
     private func forget(_ request: BridgeRequest, _ operation: Operation) {
         if let id = request.id, operations[id] === operation { operations[id] = nil }
+        switch request.command {
+        case .advertise(let offer):
+            if serveOperations[offer.session] === operation { serveOperations[offer.session] = nil }
+        case .setNotify(let attribute, _):
+            links[attribute.connection]?.withdraw(operation, ClientLink.Key(attribute))
+        default:
+            break
+        }
     }
 
     // MARK: - The end

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import ContractSuite
+import JSON
+import Testing
+
+@testable import EmulatorBridge
+
+/// What one client's session keeps, and for how long.
+@Suite(.timeLimit(.minutes(1))) struct SessionTests {
+    private static func setNotify(_ link: String, _ number: Int) -> JSONObject {
+        [
+            "command": "setNotify", "id": .string("n\(number)"), "connectionId": .string(link), "enable": true,
+            "serviceUuid": "180D", "characteristicUuid": .string("0000\(1_000 + number)-0000-1000-8000-00805F9B34FA"),
+        ]
+    }
+
+    /// The names are the client's choice: kept for good, they would fill the bridge's memory.
+    @Test func theNamesOfAdvertisementsThatWereRefusedAreForgotten() async throws {
+        let fixture = try await SessionFixture.start(isExtended: true)
+        for number in 1...20 {
+            var advertise = Sample.advertise()
+            advertise["id"] = .string("a\(number)")
+            advertise["session"] = .string("session \(number)")
+            fixture.client.send(advertise)
+            #expect(try await fixture.client.failure("a\(number)") == "advertisingFailed")
+        }
+        #expect(await fixture.session.serveOperations.isEmpty)
+        fixture.client.close()
+    }
+
+    @Test func noMoreSubscriptionsAreRememberedThanCommandsMayWait() async throws {
+        let fixture = try await SessionFixture.start(isExtended: false)
+        let (id, link) = try #require(try await fixture.connect().first)
+        fixture.client.send(["command": "discoverServices", "connectionId": .string(id)])
+        let count = Limits.queuedCommands + 20
+        for number in 1...count { fixture.client.send(Self.setNotify(id, number)) }
+        #expect(try await fixture.client.failure("n\(count)") == "limitExceeded")
+        let wanted = try #require(await fixture.session.links[id]).state
+        #expect(wanted.withLock { $0.wanted.count } <= Limits.queuedCommands)
+        link.release.set(())
+        link.discovery.set(())
+        fixture.client.close()
+    }
+
+    @Test func aSubscriptionThatWasCalledOffBeforeItsTurnIsForgotten() async throws {
+        let fixture = try await SessionFixture.start(isExtended: false)
+        let (id, link) = try #require(try await fixture.connect().first)
+        fixture.client.send(["command": "discoverServices", "connectionId": .string(id)])
+        fixture.client.send(Self.setNotify(id, 1))
+        fixture.client.send(["command": "cancel", "target": "n1"])
+        link.discovery.set(())
+        #expect(try await fixture.client.failure("n1") == "cancelled")
+        let wanted = try #require(await fixture.session.links[id]).state
+        #expect(wanted.withLock { $0.wanted.isEmpty })
+        link.release.set(())
+        fixture.client.close()
+    }
+
+    /// Two readers of one characteristic, in tasks of their own.
+    @Test func eachOfTwoSubscriptionsAtOnceHasItsAnswer() async throws {
+        let fixture = try await SessionFixture.start(isExtended: true)
+        let (id, link) = try #require(try await fixture.connect().first)
+        fixture.client.send(["command": "discoverServices", "connectionId": .string(id)])
+        for number in ["first", "second"] {
+            fixture.client.send([
+                "command": "setNotify", "id": .string(number), "connectionId": .string(id), "enable": true,
+                "serviceUuid": "180D", "characteristicUuid": "2A37",
+            ])
+        }
+        fixture.client.send(["command": "dance", "id": "fence"])
+        _ = try await fixture.client.failure("fence")
+        link.discovery.set(())
+        try await fixture.client.done("second")
+        try await fixture.client.done("first")
+        link.release.set(())
+        fixture.client.close()
+    }
+}
