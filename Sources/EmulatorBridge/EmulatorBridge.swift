@@ -50,7 +50,7 @@ public final class EmulatorBridge: Sendable {
         guard state.withLock({ $0.listener == nil && !$0.isStopped }) else {
             throw BluetoothError(.invalidArgument, "a bridge starts once")
         }
-        let listener = try Listener.open(configuration.endpoint, mayBeRemote: configuration.token != nil) {
+        let listener = try await Listener.open(configuration.endpoint, mayBeRemote: configuration.token != nil) {
             [weak self] descriptor in
             self?.accept(descriptor)
         }
