@@ -37,8 +37,12 @@ actor BridgeCore {
 
     var pending: [String: PendingCall] = [:]
     var scans: [Int: LocalScan] = [:]
-    /// What the bridge was last told to scan for; `nil`: nothing.
-    var scanned: Set<BluetoothUUID>?
+    var scanned = BridgedScan.nothing
+    /// Tells the bridge what to scan for, until it knows.
+    var scanTelling: Task<Void, Never>?
+    /// The call under way.
+    var scanCall: Task<Result<Void, BluetoothError>, Never>?
+    var scanRetry: Task<Void, Never>?
     var links: [String: BridgeLink] = [:]
     var sessions: [String: BridgeSession] = [:]
 
@@ -99,7 +103,8 @@ actor BridgeCore {
         runner = nil
         if case .connected(let wire) = phase { wire.socket.close() }
         phase = .idle
-        lost(BluetoothError(.serviceUnavailable, "the connection to the bridge has been closed"))
+        scanRetry?.cancel()
+        lost(.bridgeClosed)
         wakePhaseWaiters()
     }
 
@@ -107,7 +112,7 @@ actor BridgeCore {
 
     func shutDown() async {
         isShutDown = true
-        for id in Array(scans.keys) { await stopScan(id) }
+        await stopScans(Array(scans.keys))
         for session in Array(sessions.values) { await session.stop() }
         for link in Array(links.values) { await link.disconnect() }
         close()
@@ -216,7 +221,7 @@ actor BridgeCore {
         pending = [:]
         for call in calls.values { call.finish(.failure(call.connection == nil ? error : .linkLost)) }
         for link in Array(links.values) { linkEnded(link.id, .adapterLost) }
-        scanned = nil
+        scanned = .nothing
         let state: AdapterState = error.code == .resetting ? .resetting : .unsupported
         if case .idle = phase { status = AdapterStatus(.unknown) } else { note(AdapterStatus(state, reason: error)) }
         if case .failed = phase { interruptSessions(error) }
@@ -280,5 +285,6 @@ extension AdapterStatus {
 }
 
 extension BluetoothError {
+    static let bridgeClosed = BluetoothError(.serviceUnavailable, "the connection to the bridge has been closed")
     static let linkLost = BluetoothError(.disconnected, "the link is down")
 }
