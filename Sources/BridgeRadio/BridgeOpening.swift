@@ -26,7 +26,12 @@ struct BridgeOpening: Sendable {
                     .serviceUnavailable, "the bridge at \(endpoint) cannot be reached: \(failure.words)",
                     advice: "Start one where the Bluetooth adapter is: `nearby bridge`. Is the address right?"))
         }
-        let socket = LineSocket(descriptor: descriptor)
+        let socket: LineSocket
+        do throws(BluetoothError) {
+            socket = try LineSocket(descriptor: descriptor)
+        } catch {
+            return .failure(error)
+        }
         let impatience = Task {
             try? await Task.sleep(for: BridgeLimits.greeting)
             if !Task.isCancelled { socket.close() }

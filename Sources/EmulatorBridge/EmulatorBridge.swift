@@ -114,7 +114,8 @@ public final class EmulatorBridge: Sendable {
         policy.rate = Limits.rate
         policy.farewell = Self.line(
             .limitExceeded, "the client does not read what it is sent", "Read faster, or scan for fewer devices.")
-        let socket = LineSocket(descriptor: descriptor, policy: policy)
+        // Called by the loop that is to serve it, so that there is one.
+        guard let socket = try? LineSocket(descriptor: descriptor, policy: policy) else { return }
         let isWelcome = state.withLock { state in
             if case .stopped = state.phase { return false }
             guard state.clients.count < configuration.maximumClients else { return false }

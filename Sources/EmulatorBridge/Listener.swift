@@ -20,6 +20,7 @@ final class Listener: PolledSocket {
 
     let endpoint: BridgeEndpoint
     private let descriptor: Int32
+    private let loop: SocketLoop
     private let onAccept: @Sendable (Int32) -> Void
     private let state = Locked(State())
 
@@ -29,6 +30,7 @@ final class Listener: PolledSocket {
     static func open(
         _ endpoint: BridgeEndpoint,
         mayBeRemote: Bool,
+        loop: SocketLoop = .shared,
         onAccept: @escaping @Sendable (Int32) -> Void
     ) async throws(BluetoothError) -> Listener {
         let outcome = await BlockingCall.run(within: BridgeLimits.reach) { late in
@@ -39,7 +41,8 @@ final class Listener: PolledSocket {
         switch outcome {
         case .done(let result):
             let socket = try result.get()
-            return Listener(socket.descriptor, BridgeEndpoint(host: endpoint.host, port: socket.port), onAccept)
+            let actual = BridgeEndpoint(host: endpoint.host, port: socket.port)
+            return try Listener(socket.descriptor, actual, loop, onAccept)
         case .late: throw refused(endpoint, "its name was not found in \(BridgeLimits.reach)")
         case .cancelled: throw .cancelled
         case .noThread: throw refused(endpoint, "no thread to be had")
@@ -90,16 +93,27 @@ final class Listener: PolledSocket {
                 advice: "Give a token, or listen on \(BridgeEndpoint.loopback)."))
     }
 
-    private init(_ descriptor: Int32, _ endpoint: BridgeEndpoint, _ onAccept: @escaping @Sendable (Int32) -> Void) {
+    private init(
+        _ descriptor: Int32,
+        _ endpoint: BridgeEndpoint,
+        _ loop: SocketLoop,
+        _ onAccept: @escaping @Sendable (Int32) -> Void
+    ) throws(BluetoothError) {
         self.descriptor = descriptor
         self.endpoint = endpoint
         self.onAccept = onAccept
-        SocketLoop.shared.add(self)
+        self.loop = loop
+        do throws(BluetoothError) {
+            try loop.add(self)
+        } catch {
+            SocketSystem.close(descriptor)
+            throw error
+        }
     }
 
     func close() {
         state.withLock { $0.isOpen = false }
-        SocketLoop.shared.ring()
+        loop.ring()
     }
 
     private static var streamType: Int32 {

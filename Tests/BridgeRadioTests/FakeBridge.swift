@@ -16,7 +16,7 @@ struct FakeBridge {
     init(isExtended: Bool = true) throws {
         var ends: [Int32] = [-1, -1]
         try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")
-        let socket = LineSocket(descriptor: ends[0])
+        let socket = try LineSocket(descriptor: ends[0])
         self.socket = socket
         let stream = AsyncStream<BridgeRequest> {
             guard case .line(let line)? = await socket.next() else { return nil }
@@ -24,7 +24,7 @@ struct FakeBridge {
         }
         requests = Recorder(stream, clock: ContinuousClock())
         greeting = BridgeOpening.Greeting(
-            wire: BridgeCore.Wire(socket: LineSocket(descriptor: ends[1]), isExtended: isExtended),
+            wire: BridgeCore.Wire(socket: try LineSocket(descriptor: ends[1]), isExtended: isExtended),
             status: AdapterStatus(.poweredOn, adapter: "fake"),
             scope: .allSubscribers
         )

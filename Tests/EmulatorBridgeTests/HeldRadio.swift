@@ -117,9 +117,9 @@ struct SessionFixture {
         try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")
         let radio = HeldRadio(devices: devices)
         let session = ClientSession(
-            number: 1, socket: LineSocket(descriptor: ends[0]), radio: radio, configuration: BridgeConfiguration(),
+            number: 1, socket: try LineSocket(descriptor: ends[0]), radio: radio, configuration: BridgeConfiguration(),
             claims: nil)
-        let client = TestClient(LineSocket(descriptor: ends[1]))
+        let client = TestClient(try LineSocket(descriptor: ends[1]))
         Task { await session.run() }
         try await client.ready()
         if isExtended {

@@ -41,7 +41,8 @@ struct TestClient {
         _ endpoint: BridgeEndpoint,
         policy: LineSocket.Policy = LineSocket.Policy()
     ) async throws -> TestClient {
-        TestClient(LineSocket(descriptor: try await SocketConnector.connect(to: endpoint).get(), policy: policy))
+        let descriptor = try await SocketConnector.connect(to: endpoint).get()
+        return TestClient(try LineSocket(descriptor: descriptor, policy: policy))
     }
 
     init(_ socket: LineSocket) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import BluetoothLE
+package import BluetoothLE
 
 #if canImport(Glibc)
 import Glibc
@@ -59,15 +59,26 @@ package final class LineSocket: PolledSocket {
     private let loop: SocketLoop
     private let state: Locked<State>
 
-    /// Takes the descriptor over.
-    package init(descriptor: Int32, policy: Policy = Policy(), loop: SocketLoop = .shared) {
+    /// Takes the descriptor over, and closes it where it throws.
+    ///
+    /// - Throws: `serviceUnavailable` where nothing would serve the socket.
+    package init(
+        descriptor: Int32,
+        policy: Policy = Policy(),
+        loop: SocketLoop = .shared
+    ) throws(BluetoothError) {
         SocketSystem.prepare(descriptor)
         self.descriptor = descriptor
         self.policy = policy
         self.loop = loop
         let allowance = policy.rate.map { LineAllowance($0, at: .now) }
         state = Locked(State(input: LineBuffer(limit: policy.lineBytes), allowance: allowance))
-        loop.add(self)
+        do throws(BluetoothError) {
+            try loop.add(self)
+        } catch {
+            SocketSystem.close(descriptor)
+            throw error
+        }
     }
 
     // MARK: - Reading
