@@ -36,6 +36,8 @@ final class ClientLink: Sendable {
         var wanted: [Key: Wish] = [:]
         /// A write has waited for its `setNotify` once.
         var waited: Set<Key> = []
+        /// The ids of the disconnects under way; `nil`: there is none.
+        var disconnects: [String]?
         /// Commands from now on are of no use.
         var isClosing = false
     }

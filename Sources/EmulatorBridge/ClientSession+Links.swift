@@ -7,9 +7,10 @@ extension ClientSession {
     // MARK: - Links come and go
 
     func connect(_ request: BridgeRequest, _ address: String, _ timeout: Duration?) {
-        guard loose.count < Limits.connects, links.count < Limits.links else {
+        guard connecting < Limits.connects, links.count + connecting < Limits.links else {
             return fail(request, .tooMany("connections"))
         }
+        connecting += 1
         let operation = Operation()
         if let id = request.id { operations[id] = operation }
         detach { session in
@@ -18,10 +19,13 @@ extension ClientSession {
                     try await session.connect(request, address, within: timeout)
                 }
             }
+            await session.connectHasEnded()
         } onCancel: {
             operation.cancel()
         }
     }
+
+    private func connectHasEnded() { connecting -= 1 }
 
     /// Does something that no lane waits for.
     private func detach(
@@ -119,7 +123,16 @@ extension ClientSession {
         link.state.withLock { $0.wanted[ClientLink.Key(attribute)] = wish }
     }
 
+    /// Takes a link down once, however often it is asked for.
     private func disconnect(_ link: ClientLink, _ request: BridgeRequest) {
+        let (isFirst, isKept) = link.state.withLock { state in
+            let waiting = state.disconnects ?? []
+            guard waiting.count < Limits.queuedCommands else { return (false, false) }
+            defer { state.disconnects = waiting + (request.id.map { [$0] } ?? []) }
+            return (state.disconnects == nil, true)
+        }
+        guard isKept else { return fail(request, .tooMany("commands wait")) }
+        guard isFirst else { return }
         let isOrderly = !isExtended
         detach { session in
             // From threads of their own, commands that the client sent before can come after this one.
@@ -128,8 +141,16 @@ extension ClientSession {
                 await link.settle()
             }
             await link.connection.disconnect()
-            await session.acknowledge(request.id)
+            await session.hasDisconnected(link)
         }
+    }
+
+    private func hasDisconnected(_ link: ClientLink) {
+        let ids = link.state.withLock { state in
+            defer { state.disconnects = nil }
+            return state.disconnects ?? []
+        }
+        for id in ids { acknowledge(id) }
     }
 
     private func perform(_ request: BridgeRequest, on link: ClientLink) async throws(BluetoothError) {

@@ -33,7 +33,9 @@ actor ClientSession {
 
     /// By the command's id, for `cancel`.
     var operations: [String: Operation] = [:]
-    /// Every operation under way that is in no lane.
+    /// Connects under way.
+    var connecting = 0
+    /// Every operation under way that is in no lane: connects, and one disconnect of each link.
     var loose: [Int: Task<Void, Never>] = [:]
 
     let scanLane = Lane()

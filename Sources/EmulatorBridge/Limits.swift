@@ -12,7 +12,7 @@ enum Limits {
     static let badLines = 32
     /// Commands of one kind and connection that wait for their turn.
     static let queuedCommands = 256
-    /// Links of one client, and connects under way.
+    /// Links of one client, those that are being made included, and how many may be made at the same time.
     static let links = 16
     static let connects = 8
     /// Sessions (advertisements) of one client.

@@ -58,6 +58,42 @@ import Testing
         fixture.client.close()
     }
 
+    /// BlueZ needs 2 s for each, and an app that changes devices does not wait for it.
+    @Test(arguments: [true, false])
+    func linksThatAreGoingDownDoNotKeepAnotherFromComing(isExtended: Bool) async throws {
+        let count = Limits.connects + 1
+        let fixture = try await SessionFixture.start(devices: count, isExtended: isExtended)
+        let links = try await fixture.connect(devices: count)
+        for link in links.dropLast() {
+            fixture.client.send(["command": "disconnect", "connectionId": .string(link.id)])
+        }
+        let address = try #require(links.last?.link.peer.rawValue)
+        fixture.client.send(["command": "connect", "id": "another", "address": .string(address)])
+        let answer = try await fixture.client.events.next(within: .seconds(20), "an answer") {
+            $0.string("id") == "another" ? $0 : nil
+        }
+        #expect(answer.string("event") == "connected")
+        for link in links { link.link.release.set(()) }
+        fixture.radio.link(to: address)?.release.set(())
+        fixture.client.close()
+    }
+
+    @Test func aLinkIsTakenDownOnceHoweverOftenItIsAskedFor() async throws {
+        let fixture = try await SessionFixture.start(isExtended: true)
+        let (id, link) = try #require(try await fixture.connect().first)
+        let count = Limits.queuedCommands
+        for number in 0...count {
+            fixture.client.send([
+                "command": "disconnect", "id": .string("d\(number)"), "connectionId": .string(id),
+            ])
+        }
+        #expect(try await fixture.client.failure("d\(count)") == "limitExceeded")
+        link.release.set(())
+        for number in 0..<count { try await fixture.client.done("d\(number)") }
+        #expect(link.disconnects.withLock { $0 } == 1)
+        fixture.client.close()
+    }
+
     /// Two readers of one characteristic, in tasks of their own.
     @Test func eachOfTwoSubscriptionsAtOnceHasItsAnswer() async throws {
         let fixture = try await SessionFixture.start(isExtended: true)
