@@ -234,14 +234,20 @@ actor ClientSession {
 
     /// What has no answer cannot be waited for by the client: where the radio is slower than it, its lines are read later.
     private func room(for command: BridgeCommand) async {
-        switch command {
-        case .sendNotification(_, _, _, let session):
-            await served[session]?.notifications.room()
-        case .writeCharacteristic(let attribute, _, withResponse: false):
-            await links[attribute.connection]?.lane.room()
-        default:
-            break
+        let lane: Lane? =
+            switch command {
+            case .sendNotification(_, _, _, let session): served[session]?.notifications
+            case .writeCharacteristic(let attribute, _, withResponse: false): links[attribute.connection]?.lane
+            default: nil
+            }
+        guard let lane, lane.isFull else { return }
+        // A client that is gone is cleaned up after, however slow the radio is: that ends what is in the lane.
+        let watch = Task { [socket] in
+            await socket.ended()
+            if !Task.isCancelled { lane.abandon() }
         }
+        await lane.room()
+        watch.cancel()
     }
 
     private func refuse(_ error: BridgeMessageError) {

@@ -97,7 +97,8 @@ public final class EmulatorBridge: Sendable {
     /// Clients at the moment.
     public var clientCount: Int { state.withLock { $0.clients.count } }
 
-    /// Cuts all clients off, cleans up after them, and returns when that is done. A second call does nothing.
+    /// Cuts all clients off, cleans up after them, and returns when that is done, or after 8 s where a radio does not
+    /// let go. A second call does nothing but wait.
     public func stop() async {
         let (phase, clients) = state.withLock { state in
             defer { state.phase = .stopped }
@@ -105,7 +106,17 @@ public final class EmulatorBridge: Sendable {
             return (state.phase, Array(state.clients.values))
         }
         if case .listening(let listener) = phase { listener.close() }
-        for client in clients { await client.value }
+        let end = Latch<Void>()
+        Task {
+            for client in clients { await client.value }
+            end.set(())
+        }
+        let patience = Task { [limit = configuration.cleanUp] in
+            try? await Task.sleep(for: limit)
+            end.set(())
+        }
+        await end.value()
+        patience.cancel()
         notices.finish()
     }
 

@@ -4,8 +4,6 @@ import BridgeRadio
 
 /// Every bound of the bridge's server. Those of the messages and of the sockets stand in BridgeRadio's own.
 enum Limits {
-    /// Clients at the same time, unless the configuration says otherwise.
-    static let clients = 32
     /// Lines a second from one client, and at once after a rest. Who sends more is read later.
     static let rate = LineRate(perSecond: 2_000, burst: 4_000)
     /// Lines that are no JSON objects, one after another; then the client is cut off.

@@ -110,6 +110,7 @@ struct SessionFixture {
     let radio: HeldRadio
     let session: ClientSession
     let client: TestClient
+    let run: Task<BluetoothError?, Never>
 
     /// - Parameter isExtended: Whether the client asks for the extension.
     static func start(devices: Int = 1, isExtended: Bool) async throws -> SessionFixture {
@@ -120,13 +121,13 @@ struct SessionFixture {
             number: 1, socket: try LineSocket(descriptor: ends[0]), radio: radio, configuration: BridgeConfiguration(),
             claims: nil)
         let client = TestClient(try LineSocket(descriptor: ends[1]))
-        Task { await session.run() }
+        let run = Task { await session.run() }
         try await client.ready()
         if isExtended {
             client.send(["command": "hello", "extension": 1, "id": "h"])
             try await client.done("h")
         }
-        return SessionFixture(radio: radio, session: session, client: client)
+        return SessionFixture(radio: radio, session: session, client: client, run: run)
     }
 
     /// The ids of links to all devices.

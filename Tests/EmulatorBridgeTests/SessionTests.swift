@@ -94,6 +94,31 @@ import Testing
         fixture.client.close()
     }
 
+    /// The radio does nothing until the link goes, and the client's next command is read when there is room.
+    @Test func aClientThatGoesWhileItsLinesWaitForRoomIsCleanedUpAfter() async throws {
+        let fixture = try await SessionFixture.start(isExtended: true)
+        let (id, link) = try #require(try await fixture.connect().first)
+        link.discovery.set(())
+        link.release.set(())
+        let write: JSONObject = [
+            "command": "writeCharacteristic", "connectionId": .string(id), "serviceUuid": "180D",
+            "characteristicUuid": "2A37", "value": "AQ==", "withResponse": false,
+        ]
+        for _ in 1...Limits.queuedCommands { fixture.client.send(write) }
+        let lane = try #require(await fixture.session.links[id]).lane
+        try await eventually("the lane is full") { lane.isFull }
+        fixture.client.send(write)
+        fixture.client.close()
+        let ended = Latch<Void>()
+        Task { [run = fixture.run] in
+            _ = await run.value
+            ended.set(())
+        }
+        try await eventually("the session has ended") { ended.value != nil }
+        #expect(link.disconnects.withLock { $0 } == 1)
+        #expect(link.writes.withLock { $0 } >= 1)
+    }
+
     /// Two readers of one characteristic, in tasks of their own.
     @Test func eachOfTwoSubscriptionsAtOnceHasItsAnswer() async throws {
         let fixture = try await SessionFixture.start(isExtended: true)
