@@ -61,7 +61,7 @@ extension BridgeCore {
         within limit: Duration = BridgeLimits.answer,
         isCancellable: Bool = true
     ) async throws(BluetoothError) -> BridgeEvent? {
-        let wire = try await wire()
+        let wire = try await wire(isCancellable: isCancellable)
         if isCancellable, Task.isCancelled { throw .cancelled }
         let id = String(newNumber())
         guard wire.isExtended || command.isAnsweredInPlain else {

@@ -5,7 +5,7 @@ import BluetoothLE
 /// The client's half of a bridge: the connection's life, and what lives beyond one connection.
 actor BridgeCore {
     /// A connection that has been greeted.
-    struct Wire {
+    struct Wire: Sendable {
         let socket: LineSocket
         /// Whether the bridge speaks the extension.
         let isExtended: Bool
@@ -19,13 +19,13 @@ actor BridgeCore {
         case failed(BluetoothError)
     }
 
-    let endpoint: BridgeEndpoint
-    private let token: String?
+    private let endpoint: BridgeEndpoint
+    private let opening: @Sendable () async -> Result<BridgeOpening.Greeting, BluetoothError>
     private let numbers = Locked(0)
     private let scope = Locked(NotificationScope.allSubscribers)
 
     var phase = Phase.idle
-    private var phaseWaiters: [CheckedContinuation<Void, Never>] = []
+    private var phaseWaiters: [Int: CheckedContinuation<Void, Never>] = [:]
     private var runner: Task<Void, Never>?
     private var users = 0
     private var idling: Task<Void, Never>?
@@ -37,14 +37,26 @@ actor BridgeCore {
 
     var pending: [String: PendingCall] = [:]
     var scans: [Int: LocalScan] = [:]
-    /// What the bridge was last told to scan for; `nil`: nothing.
-    var scanned: Set<BluetoothUUID>?
+    var scanned = BridgedScan.nothing
+    /// Tells the bridge what to scan for, until it knows.
+    var scanTelling: Task<Void, Never>?
+    /// The call under way.
+    var scanCall: Task<Result<Void, BluetoothError>, Never>?
+    var scanRetry: Task<Void, Never>?
     var links: [String: BridgeLink] = [:]
     var sessions: [String: BridgeSession] = [:]
 
     init(_ endpoint: BridgeEndpoint, token: String?) {
+        self.init(endpoint, opening: { await BridgeOpening(endpoint: endpoint, token: token).greeting() })
+    }
+
+    /// - Parameter opening: How a connection comes about.
+    init(
+        _ endpoint: BridgeEndpoint,
+        opening: @escaping @Sendable () async -> Result<BridgeOpening.Greeting, BluetoothError>
+    ) {
         self.endpoint = endpoint
-        self.token = token
+        self.opening = opening
     }
 
     nonisolated func newNumber() -> Int {
@@ -91,7 +103,8 @@ actor BridgeCore {
         runner = nil
         if case .connected(let wire) = phase { wire.socket.close() }
         phase = .idle
-        lost(BluetoothError(.serviceUnavailable, "the connection to the bridge has been closed"))
+        scanRetry?.cancel()
+        lost(.bridgeClosed)
         wakePhaseWaiters()
     }
 
@@ -99,7 +112,7 @@ actor BridgeCore {
 
     func shutDown() async {
         isShutDown = true
-        for id in Array(scans.keys) { await stopScan(id) }
+        await stopScans(Array(scans.keys))
         for session in Array(sessions.values) { await session.stop() }
         for link in Array(links.values) { await link.disconnect() }
         close()
@@ -110,8 +123,9 @@ actor BridgeCore {
 
     /// The connection, once the bridge has greeted.
     ///
+    /// - Parameter isCancellable: Whether a cancelled task waits no longer. The attempt goes on: others may need it.
     /// - Throws: why there is none, after one attempt at least.
-    func wire() async throws(BluetoothError) -> Wire {
+    func wire(isCancellable: Bool = true) async throws(BluetoothError) -> Wire {
         while true {
             switch phase {
             case .connected(let wire): return wire
@@ -119,10 +133,32 @@ actor BridgeCore {
             case .idle where isShutDown || runner == nil:
                 throw BluetoothError(.serviceUnavailable, "the radio has been shut down")
             case .connecting, .idle:
-                await withCheckedContinuation { phaseWaiters.append($0) }
+                if !isCancellable {
+                    await phaseChange(newNumber())
+                } else if Task.isCancelled {
+                    throw .cancelled
+                } else {
+                    await cancellablePhaseChange()
+                }
             }
         }
     }
+
+    private func phaseChange(_ waiter: Int) async {
+        await withCheckedContinuation { phaseWaiters[waiter] = $0 }
+    }
+
+    private func cancellablePhaseChange() async {
+        let waiter = newNumber()
+        await withTaskCancellationHandler {
+            await phaseChange(waiter)
+        } onCancel: {
+            // Comes to the actor after the wait has begun.
+            Task { await self.wakePhaseWaiter(waiter) }
+        }
+    }
+
+    private func wakePhaseWaiter(_ waiter: Int) { phaseWaiters.removeValue(forKey: waiter)?.resume() }
 
     private func enter(_ new: Phase) {
         phase = new
@@ -130,25 +166,33 @@ actor BridgeCore {
     }
 
     private func wakePhaseWaiters() {
-        let waiters = phaseWaiters
-        phaseWaiters = []
+        let waiters = phaseWaiters.values
+        phaseWaiters = [:]
         for waiter in waiters { waiter.resume() }
     }
 
     private func run() async {
         var pause = BridgeLimits.reconnect.first
         while !Task.isCancelled {
+            let result = await opening()
+            // The phase may be another runner's by now.
+            if Task.isCancelled {
+                if case .success(let greeting) = result { greeting.wire.socket.close() }
+                return
+            }
             let failure: BluetoothError
-            switch await open() {
-            case .success(let wire):
-                enter(.connected(wire))
+            switch result {
+            case .success(let greeting):
+                scope.withLock { $0 = greeting.scope }
+                note(greeting.status)
+                enter(.connected(greeting.wire))
                 pause = BridgeLimits.reconnect.first
                 resume()
-                while let input = await wire.socket.next() {
+                while let input = await greeting.wire.socket.next(), !Task.isCancelled {
                     guard case .line(let line) = input else { break }
                     receive(line)
                 }
-                wire.socket.close()
+                greeting.wire.socket.close()
                 failure = goodbye ?? Self.lostConnection(endpoint)
             case .failure(let error):
                 failure = error
@@ -171,89 +215,13 @@ actor BridgeCore {
             advice: "Does the bridge still run? It is tried again.")
     }
 
-    /// Connects, waits for the greeting, and asks for the extension.
-    private func open() async -> Result<Wire, BluetoothError> {
-        let descriptor: Int32
-        switch await SocketConnector.connect(to: endpoint) {
-        case .success(let opened): descriptor = opened
-        case .failure(let failure):
-            return .failure(
-                BluetoothError(
-                    .serviceUnavailable, "the bridge at \(endpoint) cannot be reached: \(failure.words)",
-                    advice: "Start one where the Bluetooth adapter is: `nearby bridge`. Is the address right?"))
-        }
-        let socket = LineSocket(descriptor: descriptor)
-        let impatience = Task {
-            try? await Task.sleep(for: BridgeLimits.greeting)
-            if !Task.isCancelled { socket.close() }
-        }
-        let result = await greet(socket)
-        impatience.cancel()
-        if case .failure = result { socket.close() }
-        return result
-    }
-
-    private func greet(_ socket: LineSocket) async -> Result<Wire, BluetoothError> {
-        var isExtended = false
-        var latest = AdapterStatus(.unknown)
-        while true {
-            guard case .line(let line)? = await socket.next() else { return .failure(noBridge) }
-            let message: BridgeMessage
-            do throws(BridgeMessageError) {
-                message = try BridgeMessage(line: line)
-            } catch {
-                if error.code == .unknown { continue }
-                return .failure(noBridge)
-            }
-            switch message.event {
-            case .bridgeReady(let version, _, let status, let extensionVersion, let wantsToken):
-                guard version == BridgeLimits.protocolVersion else {
-                    return .failure(
-                        BluetoothError(.notSupported, "the bridge at \(endpoint) speaks version \(version)"))
-                }
-                if wantsToken, token == nil {
-                    return .failure(
-                        BluetoothError(
-                            .unauthorized, "the bridge at \(endpoint) wants a token",
-                            advice: "Ask whoever runs it, and pass it on."))
-                }
-                latest = status
-                isExtended = extensionVersion != nil
-                guard isExtended else {
-                    note(latest)
-                    scope.withLock { $0 = .central }
-                    return .success(Wire(socket: socket, isExtended: false))
-                }
-                let hello = BridgeCommand.hello(version: BridgeLimits.extensionVersion, token: wantsToken ? token : nil)
-                socket.send(BridgeRequest(hello, id: "hello").line())
-            case .bluetoothStateChanged(let status):
-                // Told when the bridge has answered: before, it leaves out why.
-                latest = status
-            case .done(_, let isBroadcast):
-                note(latest)
-                scope.withLock { $0 = isBroadcast == false ? .central : .allSubscribers }
-                return .success(Wire(socket: socket, isExtended: isExtended))
-            case .error(let error, _):
-                return .failure(error)
-            default:
-                continue
-            }
-        }
-    }
-
-    private var noBridge: BluetoothError {
-        BluetoothError(
-            .serviceUnavailable, "what answers at \(endpoint) is no bridge",
-            advice: "Is the port right? A bridge listens on \(BridgeEndpoint.defaultPort), by an older text on 7788.")
-    }
-
     /// The connection is gone, and with it all links and whatever waits for an answer.
     private func lost(_ error: BluetoothError) {
         let calls = pending
         pending = [:]
         for call in calls.values { call.finish(.failure(call.connection == nil ? error : .linkLost)) }
         for link in Array(links.values) { linkEnded(link.id, .adapterLost) }
-        scanned = nil
+        scanned = .nothing
         let state: AdapterState = error.code == .resetting ? .resetting : .unsupported
         if case .idle = phase { status = AdapterStatus(.unknown) } else { note(AdapterStatus(state, reason: error)) }
         if case .failed = phase { interruptSessions(error) }
@@ -317,5 +285,6 @@ extension AdapterStatus {
 }
 
 extension BluetoothError {
+    static let bridgeClosed = BluetoothError(.serviceUnavailable, "the connection to the bridge has been closed")
     static let linkLost = BluetoothError(.disconnected, "the link is down")
 }

@@ -44,9 +44,9 @@ public final class BridgeRadio: Radio {
         let (stream, continuation) = AsyncStream.makeStream(
             of: ScanEvent.self, bufferingPolicy: .bufferingNewest(BridgeLimits.scanEvents))
         let id = core.newNumber()
-        continuation.onTermination = { _ in Task { await core.stopScan(id) } }
+        continuation.onTermination = { _ in Task { await core.stopScans([id]) } }
         try await core.startScan(id, filter, continuation)
-        return Scan(events: stream) { await core.stopScan(id) }
+        return Scan(events: stream) { await core.stopScans([id]) }
     }
 
     public func connect(

@@ -39,8 +39,10 @@ package enum BridgeLimits {
     package static let crowdedBytes = 262_144
     /// How long a closing connection may take to get rid of its last line.
     package static let linger: Duration = .seconds(2)
-    /// How long a TCP connection may take to come about.
+    /// How long a TCP connection to one address may take to come about.
     package static let tcpConnect: Duration = .seconds(5)
+    /// How long it may take to look a name up and to try all its addresses, or to listen there.
+    package static let reach: Duration = .seconds(15)
 
     // MARK: The client
 

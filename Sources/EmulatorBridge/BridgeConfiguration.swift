@@ -15,6 +15,8 @@ public struct BridgeConfiguration: Sendable {
     public var platform: String
     /// Whether clients may ask for the extension. Without it the bridge is as one that knows the protocol's file only.
     public var offersExtension = true
+    /// How long `stop` waits for the radios.
+    var cleanUp = Limits.cleanUp
 
     public init(
         endpoint: BridgeEndpoint = .loopback,

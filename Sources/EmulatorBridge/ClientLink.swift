@@ -18,6 +18,11 @@ final class ClientLink: Sendable {
         }
     }
 
+    struct Wish: Sendable {
+        let request: BridgeRequest
+        let operation: Operation
+    }
+
     struct Reading: Sendable {
         let subscription: Subscription
         let reader: Task<Void, Never>
@@ -27,10 +32,12 @@ final class ClientLink: Sendable {
         var services: [RemoteService]?
         /// By the characteristic's id.
         var readings: [String: Reading] = [:]
-        /// What `setNotify` has asked for and nobody has done yet.
-        var wanted: [Key: BridgeRequest] = [:]
+        /// What `setNotify` of the plain protocol has asked for and nobody has done yet. Each is in the lane.
+        var wanted: [Key: Wish] = [:]
         /// A write has waited for its `setNotify` once.
         var waited: Set<Key> = []
+        /// The ids of the disconnects under way; `nil`: there is none.
+        var disconnects: [String]?
         /// Commands from now on are of no use.
         var isClosing = false
     }
@@ -45,6 +52,11 @@ final class ClientLink: Sendable {
         self.id = id
         self.address = address
         self.connection = connection
+    }
+
+    /// The operation is over, done or not.
+    func withdraw(_ operation: Operation, _ key: Key) {
+        state.withLock { if $0.wanted[key]?.operation === operation { $0.wanted[key] = nil } }
     }
 
     /// Ends what is in the lane with the link, and takes the link down.

@@ -7,9 +7,10 @@ extension ClientSession {
     // MARK: - Links come and go
 
     func connect(_ request: BridgeRequest, _ address: String, _ timeout: Duration?) {
-        guard loose.count < Limits.connects, links.count < Limits.links else {
+        guard connecting < Limits.connects, links.count + connecting < Limits.links else {
             return fail(request, .tooMany("connections"))
         }
+        connecting += 1
         let operation = Operation()
         if let id = request.id { operations[id] = operation }
         detach { session in
@@ -18,10 +19,13 @@ extension ClientSession {
                     try await session.connect(request, address, within: timeout)
                 }
             }
+            await session.connectHasEnded()
         } onCancel: {
             operation.cancel()
         }
     }
+
+    private func connectHasEnded() { connecting -= 1 }
 
     /// Does something that no lane waits for.
     private func detach(
@@ -141,15 +145,26 @@ extension ClientSession {
         guard !link.state.withLock({ $0.isClosing }) else {
             return fail(request, BluetoothError(.disconnected, "the connection is going down", subject: connection))
         }
-        if case .setNotify(let attribute, _) = request.command {
-            link.state.withLock { $0.wanted[ClientLink.Key(attribute)] = request }
-        }
-        enqueue(request, in: link.lane) { session throws(BluetoothError) in
+        let operation = Operation()
+        let isQueued = enqueue(request, in: link.lane, as: operation) { session throws(BluetoothError) in
             try await session.perform(request, on: link)
         }
+        // A client of the extension waits for its answers, and each of its commands has one of its own.
+        guard isQueued, !isExtended, case .setNotify(let attribute, _) = request.command else { return }
+        let wish = ClientLink.Wish(request: request, operation: operation)
+        link.state.withLock { $0.wanted[ClientLink.Key(attribute)] = wish }
     }
 
+    /// Takes a link down once, however often it is asked for.
     private func disconnect(_ link: ClientLink, _ request: BridgeRequest) {
+        let (isFirst, isKept) = link.state.withLock { state in
+            let waiting = state.disconnects ?? []
+            guard waiting.count < Limits.queuedCommands else { return (false, false) }
+            defer { state.disconnects = waiting + (request.id.map { [$0] } ?? []) }
+            return (state.disconnects == nil, true)
+        }
+        guard isKept else { return fail(request, .tooMany("commands wait")) }
+        guard isFirst else { return }
         let isOrderly = !isExtended
         detach { session in
             // From threads of their own, commands that the client sent before can come after this one.
@@ -158,8 +173,16 @@ extension ClientSession {
                 await link.settle()
             }
             await link.connection.disconnect()
-            await session.acknowledge(request.id)
+            await session.hasDisconnected(link)
         }
+    }
+
+    private func hasDisconnected(_ link: ClientLink) {
+        let ids = link.state.withLock { state in
+            defer { state.disconnects = nil }
+            return state.disconnects ?? []
+        }
+        for id in ids { acknowledge(id) }
     }
 
     private func perform(_ request: BridgeRequest, on link: ClientLink) async throws(BluetoothError) {
@@ -181,8 +204,9 @@ extension ClientSession {
             )
         case .writeCharacteristic(let attribute, let value, let withResponse):
             try await write(request, value, to: attribute, withResponse, on: link)
-        case .setNotify(let attribute, _):
-            try await applyWanted(ClientLink.Key(attribute), attribute, on: link)
+        case .setNotify(let attribute, let enable):
+            guard isExtended else { return await applyWanted(ClientLink.Key(attribute), attribute, on: link) }
+            try await setNotify(request, attribute, enable, on: link)
         default:
             break
         }
@@ -196,7 +220,7 @@ extension ClientSession {
         on link: ClientLink
     ) async throws(BluetoothError) {
         let characteristic = try await find(attribute, on: link)
-        if !isExtended { try await letOvertake(attribute, characteristic, on: link) }
+        if !isExtended { await letOvertake(attribute, characteristic, on: link) }
         try await link.connection.write(
             value, to: characteristic, type: withResponse ? .withResponse : .withoutResponse)
         if withResponse {
@@ -212,7 +236,7 @@ extension ClientSession {
         _ attribute: RemoteAttribute,
         _ characteristic: RemoteCharacteristic,
         on link: ClientLink
-    ) async throws(BluetoothError) {
+    ) async {
         guard !characteristic.properties.isDisjoint(with: [.notify, .indicate]) else { return }
         let key = ClientLink.Key(attribute)
         let mustWait = link.state.withLock { state in
@@ -220,11 +244,7 @@ extension ClientSession {
             return state.waited.insert(key).inserted
         }
         if mustWait { try? await Task.sleep(for: Limits.disorder) }
-        do throws(BluetoothError) {
-            try await applyWanted(key, attribute, on: link)
-        } catch {
-            // `applyWanted` has told of its own command; the write is another.
-        }
+        await applyWanted(key, attribute, on: link)
     }
 
     private func find(
@@ -259,21 +279,30 @@ extension ClientSession {
         _ key: ClientLink.Key,
         _ attribute: RemoteAttribute,
         on link: ClientLink
-    ) async throws(BluetoothError) {
+    ) async {
         let wanted = link.state.withLock { $0.wanted.removeValue(forKey: key) }
-        guard let request = wanted, case .setNotify(_, let enable) = request.command else { return }
+        guard let request = wanted?.request, case .setNotify(_, let enable) = request.command else { return }
         do throws(BluetoothError) {
-            let characteristic = try await find(attribute, on: link)
-            if enable {
-                try await subscribe(to: characteristic, on: link)
-            } else {
-                await unsubscribe(from: characteristic, on: link)
-            }
-            acknowledge(request.id, attMTU: await link.connection.attMTU)
+            try await setNotify(request, attribute, enable, on: link)
         } catch {
             // Under its own id: it may have been overtaken by a write.
             if !isEnding { fail(request, error) }
         }
+    }
+
+    private func setNotify(
+        _ request: BridgeRequest,
+        _ attribute: RemoteAttribute,
+        _ enable: Bool,
+        on link: ClientLink
+    ) async throws(BluetoothError) {
+        let characteristic = try await find(attribute, on: link)
+        if enable {
+            try await subscribe(to: characteristic, on: link)
+        } else {
+            await unsubscribe(from: characteristic, on: link)
+        }
+        acknowledge(request.id, attMTU: await link.connection.attMTU)
     }
 
     private func subscribe(

@@ -8,11 +8,12 @@ extension ClientSession {
 
     func advertise(_ request: BridgeRequest, _ offer: Offer) {
         let operation = Operation()
-        if !isExtended { serveOperations[offer.session]?.cancel() }
-        serveOperations[offer.session] = operation
-        enqueue(request, in: serveLane, as: operation) { session throws(BluetoothError) in
+        let isQueued = enqueue(request, in: serveLane, as: operation) { session throws(BluetoothError) in
             try await session.serve(request, offer)
         }
+        guard isQueued else { return }
+        if !isExtended { serveOperations[offer.session]?.cancel() }
+        serveOperations[offer.session] = operation
     }
 
     func stopAdvertise(_ request: BridgeRequest, _ key: String) {

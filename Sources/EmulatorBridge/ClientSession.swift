@@ -33,7 +33,9 @@ actor ClientSession {
 
     /// By the command's id, for `cancel`.
     var operations: [String: Operation] = [:]
-    /// Every operation under way that is in no lane.
+    /// Connects under way.
+    var connecting = 0
+    /// Every operation under way that is in no lane: connects, and one disconnect of each link.
     var loose: [Int: Task<Void, Never>] = [:]
 
     let scanLane = Lane()
@@ -46,6 +48,7 @@ actor ClientSession {
     var links: [String: ClientLink] = [:]
 
     let serveLane = Lane()
+    /// The newest start of each advertisement that has not ended, by the client's name for it.
     var serveOperations: [String: Operation] = [:]
     var served: [String: ServedSession] = [:]
     var requests: [Int: (session: String, id: RequestID)] = [:]
@@ -233,14 +236,20 @@ actor ClientSession {
 
     /// What has no answer cannot be waited for by the client: where the radio is slower than it, its lines are read later.
     private func room(for command: BridgeCommand) async {
-        switch command {
-        case .sendNotification(_, _, _, let session):
-            await served[session]?.notifications.room()
-        case .writeCharacteristic(let attribute, _, withResponse: false):
-            await links[attribute.connection]?.lane.room()
-        default:
-            break
+        let lane: Lane? =
+            switch command {
+            case .sendNotification(_, _, _, let session): served[session]?.notifications
+            case .writeCharacteristic(let attribute, _, withResponse: false): links[attribute.connection]?.lane
+            default: nil
+            }
+        guard let lane, lane.isFull else { return }
+        // A client that is gone is cleaned up after, however slow the radio is: that ends what is in the lane.
+        let watch = Task { [socket] in
+            await socket.ended()
+            if !Task.isCancelled { lane.abandon() }
         }
+        await lane.room()
+        watch.cancel()
     }
 
     private func refuse(_ error: BridgeMessageError) {
@@ -303,43 +312,6 @@ actor ClientSession {
         case .hello:
             break
         }
-    }
-
-    // MARK: - Operations
-
-    /// Does a command in its lane; the body's error is told.
-    func enqueue(
-        _ request: BridgeRequest,
-        in lane: Lane,
-        as operation: Operation = Operation(),
-        _ body: @escaping @Sendable (isolated ClientSession) async throws(BluetoothError) -> Void
-    ) {
-        if let id = request.id { operations[id] = operation }
-        let isQueued = lane.enqueue { [weak self] in
-            await operation.run { [weak self] in await self?.run(request, operation, body) }
-        }
-        if !isQueued {
-            forget(request, operation)
-            fail(request, .tooMany("commands wait"))
-        }
-    }
-
-    func run(
-        _ request: BridgeRequest,
-        _ operation: Operation,
-        _ body: @Sendable (isolated ClientSession) async throws(BluetoothError) -> Void
-    ) async {
-        do throws(BluetoothError) {
-            if Task.isCancelled { throw .cancelled }
-            try await body(self)
-        } catch {
-            if !isEnding { fail(request, error) }
-        }
-        forget(request, operation)
-    }
-
-    private func forget(_ request: BridgeRequest, _ operation: Operation) {
-        if let id = request.id, operations[id] === operation { operations[id] = nil }
     }
 
     // MARK: - The end

@@ -10,14 +10,22 @@ public import BridgeRadio
 /// let endpoint = try await bridge.start()
 /// ```
 ///
-/// Each TCP connection is a client with a scan, links and advertisements of its own, all of which end with it.
+/// Each TCP connection is a client with a scan, links and advertisements of its own, all of which end with it. A bridge
+/// that nobody holds any more stops listening once its last client has gone.
 public final class EmulatorBridge: Sendable {
+    private enum Phase {
+        case idle
+        /// `start` is under way.
+        case opening
+        case listening(Listener)
+        case stopped
+    }
+
     private struct State {
-        var listener: Listener?
+        var phase = Phase.idle
         var clients: [Int: Task<Void, Never>] = [:]
         var sockets: [Int: LineSocket] = [:]
         var nextClient = 0
-        var isStopped = false
     }
 
     private let radios: BridgeRadios
@@ -41,36 +49,74 @@ public final class EmulatorBridge: Sendable {
             of: BridgeNotice.self, bufferingPolicy: .bufferingNewest(Limits.events))
     }
 
+    deinit {
+        if case .listening(let listener) = state.withLock({ $0.phase }) { listener.close() }
+        notices.finish()
+    }
+
     /// Listens from now on.
     ///
     /// - Returns: where, with the port that the system chose where it could.
     /// - Throws: `unauthorized` for an address that others can reach while there is no token; `serviceUnavailable`
-    ///   where the system refuses; `invalidArgument` the second time.
+    ///   where the system refuses, after which it can be tried again; `invalidArgument` the second time, also while the
+    ///   first is under way; `cancelled` where `stop` came meanwhile.
     public func start() async throws(BluetoothError) -> BridgeEndpoint {
-        guard state.withLock({ $0.listener == nil && !$0.isStopped }) else {
-            throw BluetoothError(.invalidArgument, "a bridge starts once")
+        let isFirst = state.withLock { state in
+            guard case .idle = state.phase else { return false }
+            state.phase = .opening
+            return true
         }
-        let listener = try Listener.open(configuration.endpoint, mayBeRemote: configuration.token != nil) {
-            [weak self] descriptor in
-            self?.accept(descriptor)
+        guard isFirst else { throw BluetoothError(.invalidArgument, "a bridge starts once") }
+        let listener: Listener
+        do throws(BluetoothError) {
+            listener = try await open()
+        } catch {
+            state.withLock { if case .opening = $0.phase { $0.phase = .idle } }
+            throw error
         }
-        state.withLock { $0.listener = listener }
+        let isWanted = state.withLock { state in
+            guard case .opening = state.phase else { return false }
+            state.phase = .listening(listener)
+            return true
+        }
+        guard isWanted else {
+            listener.close()
+            throw .cancelled
+        }
         return listener.endpoint
+    }
+
+    private func open() async throws(BluetoothError) -> Listener {
+        try await Listener.open(configuration.endpoint, mayBeRemote: configuration.token != nil) {
+            [weak self] descriptor in
+            guard let self else { return SocketSystem.close(descriptor) }
+            accept(descriptor)
+        }
     }
 
     /// Clients at the moment.
     public var clientCount: Int { state.withLock { $0.clients.count } }
 
-    /// Cuts all clients off, cleans up after them, and returns when that is done. A second call does nothing.
+    /// Cuts all clients off, cleans up after them, and returns when that is done, or after 8 s where a radio does not
+    /// let go. A second call does nothing but wait.
     public func stop() async {
-        let (listener, clients) = state.withLock { state in
-            state.isStopped = true
-            defer { state.listener = nil }
+        let (phase, clients) = state.withLock { state in
+            defer { state.phase = .stopped }
             for socket in state.sockets.values { socket.close(last: Self.goodbye) }
-            return (state.listener, Array(state.clients.values))
+            return (state.phase, Array(state.clients.values))
         }
-        listener?.close()
-        for client in clients { await client.value }
+        if case .listening(let listener) = phase { listener.close() }
+        let end = Latch<Void>()
+        Task {
+            for client in clients { await client.value }
+            end.set(())
+        }
+        let patience = Task { [limit = configuration.cleanUp] in
+            try? await Task.sleep(for: limit)
+            end.set(())
+        }
+        await end.value()
+        patience.cancel()
         notices.finish()
     }
 
@@ -79,9 +125,11 @@ public final class EmulatorBridge: Sendable {
         policy.rate = Limits.rate
         policy.farewell = Self.line(
             .limitExceeded, "the client does not read what it is sent", "Read faster, or scan for fewer devices.")
-        let socket = LineSocket(descriptor: descriptor, policy: policy)
+        // Called by the loop that is to serve it, so that there is one.
+        guard let socket = try? LineSocket(descriptor: descriptor, policy: policy) else { return }
         let isWelcome = state.withLock { state in
-            guard !state.isStopped, state.clients.count < configuration.maximumClients else { return false }
+            if case .stopped = state.phase { return false }
+            guard state.clients.count < configuration.maximumClients else { return false }
             state.nextClient += 1
             let number = state.nextClient
             state.sockets[number] = socket

@@ -11,6 +11,7 @@ final class Lane: Sendable {
         /// Bodies that have not ended.
         var count = 0
         var waiter: CheckedContinuation<Void, Never>?
+        var isAbandoned = false
     }
 
     private let bodies: AsyncStream<Body>.Continuation
@@ -48,16 +49,27 @@ final class Lane: Sendable {
         return false
     }
 
-    /// Waits until half of the lane is free, if it is full. For one at a time.
+    var isFull: Bool { state.withLock { $0.count >= limit } }
+
+    /// Waits until half of the lane is free, if it is full, or until it is abandoned. For one at a time.
     func room() async {
         await withCheckedContinuation { continuation in
             let mustWait = state.withLock { state in
-                guard state.count >= limit, state.waiter == nil else { return false }
+                guard state.count >= limit, state.waiter == nil, !state.isAbandoned else { return false }
                 state.waiter = continuation
                 return true
             }
             if !mustWait { continuation.resume() }
         }
+    }
+
+    /// Nobody is to wait for room any more.
+    func abandon() {
+        state.withLock { state in
+            state.isAbandoned = true
+            defer { state.waiter = nil }
+            return state.waiter
+        }?.resume()
     }
 
     /// What is in the lane is still done, and nothing more.

@@ -4,15 +4,13 @@ import BridgeRadio
 
 /// Every bound of the bridge's server. Those of the messages and of the sockets stand in BridgeRadio's own.
 enum Limits {
-    /// Clients at the same time, unless the configuration says otherwise.
-    static let clients = 32
     /// Lines a second from one client, and at once after a rest. Who sends more is read later.
     static let rate = LineRate(perSecond: 2_000, burst: 4_000)
     /// Lines that are no JSON objects, one after another; then the client is cut off.
     static let badLines = 32
     /// Commands of one kind and connection that wait for their turn.
     static let queuedCommands = 256
-    /// Links of one client, and connects under way.
+    /// Links of one client, those that are being made included, and how many may be made at the same time.
     static let links = 16
     static let connects = 8
     /// Sessions (advertisements) of one client.

@@ -20,15 +20,46 @@ final class Listener: PolledSocket {
 
     let endpoint: BridgeEndpoint
     private let descriptor: Int32
+    private let loop: SocketLoop
     private let onAccept: @Sendable (Int32) -> Void
     private let state = Locked(State())
 
+    /// Ends also where the task is cancelled.
+    ///
     /// - Parameter mayBeRemote: Whether it may listen where other machines can reach it.
     static func open(
         _ endpoint: BridgeEndpoint,
         mayBeRemote: Bool,
+        loop: SocketLoop = .shared,
         onAccept: @escaping @Sendable (Int32) -> Void
-    ) throws(BluetoothError) -> Listener {
+    ) async throws(BluetoothError) -> Listener {
+        let outcome = await BlockingCall.run(within: BridgeLimits.reach) { late in
+            if case .success(let socket) = late { SocketSystem.close(socket.descriptor) }
+        } _: {
+            openSocket(at: endpoint, mayBeRemote: mayBeRemote)
+        }
+        switch outcome {
+        case .done(let result):
+            let socket = try result.get()
+            let actual = BridgeEndpoint(host: endpoint.host, port: socket.port)
+            return try Listener(socket.descriptor, actual, loop, onAccept)
+        case .late: throw refused(endpoint, "its name was not found in \(BridgeLimits.reach)")
+        case .cancelled: throw .cancelled
+        case .noThread: throw refused(endpoint, "no thread to be had")
+        }
+    }
+
+    private static func refused(_ endpoint: BridgeEndpoint, _ reason: String) -> BluetoothError {
+        BluetoothError(
+            .serviceUnavailable, "cannot listen on \(endpoint): \(reason)",
+            advice: "Does another bridge run there? Choose another port.")
+    }
+
+    /// Blocks while it looks the name up.
+    private static func openSocket(
+        at endpoint: BridgeEndpoint,
+        mayBeRemote: Bool
+    ) -> Result<(descriptor: Int32, port: Int), BluetoothError> {
         var reason = "no such address"
         var isRemote = false
         let opened = endpoint.firstAddress(toListen: true) {
@@ -54,30 +85,35 @@ final class Listener: PolledSocket {
             }
             return (descriptor, port)
         }
-        if let opened {
-            let actual = BridgeEndpoint(host: endpoint.host, port: opened.port)
-            return Listener(opened.descriptor, actual, onAccept)
-        }
-        if isRemote {
-            throw BluetoothError(
+        if let opened { return .success(opened) }
+        guard isRemote else { return .failure(refused(endpoint, reason)) }
+        return .failure(
+            BluetoothError(
                 .unauthorized, "\(endpoint) can be reached from other machines, and there is no token",
-                advice: "Give a token, or listen on \(BridgeEndpoint.loopback).")
-        }
-        throw BluetoothError(
-            .serviceUnavailable, "cannot listen on \(endpoint): \(reason)",
-            advice: "Does another bridge run there? Choose another port.")
+                advice: "Give a token, or listen on \(BridgeEndpoint.loopback)."))
     }
 
-    private init(_ descriptor: Int32, _ endpoint: BridgeEndpoint, _ onAccept: @escaping @Sendable (Int32) -> Void) {
+    private init(
+        _ descriptor: Int32,
+        _ endpoint: BridgeEndpoint,
+        _ loop: SocketLoop,
+        _ onAccept: @escaping @Sendable (Int32) -> Void
+    ) throws(BluetoothError) {
         self.descriptor = descriptor
         self.endpoint = endpoint
         self.onAccept = onAccept
-        SocketLoop.shared.add(self)
+        self.loop = loop
+        do throws(BluetoothError) {
+            try loop.add(self)
+        } catch {
+            SocketSystem.close(descriptor)
+            throw error
+        }
     }
 
     func close() {
         state.withLock { $0.isOpen = false }
-        SocketLoop.shared.ring()
+        loop.ring()
     }
 
     private static var streamType: Int32 {

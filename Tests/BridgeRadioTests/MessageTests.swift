@@ -112,9 +112,20 @@ import Testing
         #expect(error?.code == .notJSON)
     }
 
-    @Test(arguments: ["?", "A", "AB", "ABC", "ABC=D", "A===", "====", "AB==AB==", "QR==", "QUF=", "QUI-", "QUI= "])
+    @Test(arguments: [
+        "?", "A", "AB", "ABC", "AB=", "ABC=D", "A===", "====", "AB==AB==", "QR==", "QUF=", "QUI-", "QUI= ", "QUJD\n",
+    ])
     func `what is no base64 is refused`(text: String) {
         #expect(Base64.decode(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+        ("foobar", "Zm9vYmFy"),
+    ])
+    func `base64 is that of the RFC`(text: String, encoded: String) {
+        #expect(Base64.encode(Array(text.utf8)) == encoded)
+        #expect(Base64.decode(encoded) == Array(text.utf8))
     }
 
     @Test func `base64 is that of the examples`() {

@@ -147,7 +147,7 @@ import Testing
             var policy = LineSocket.Policy()
             policy.unreadLines = 1
             let descriptor = try await SocketConnector.connect(to: fixture.endpoint).get()
-            let slow = LineSocket(descriptor: descriptor, policy: policy)
+            let slow = try LineSocket(descriptor: descriptor, policy: policy)
             // Each is answered with an error that repeats what it was about.
             let id = String(repeating: "x", count: 200)
             let line = Array((#"{"command":"connect","address":"\#(id)","id":"\#(id)"}"# + "\n").utf8)
@@ -166,7 +166,7 @@ import Testing
 
     @Test func aFloodOfCommandsIsSlowedDownAndAnswered() async throws {
         try await undisturbed { fixture in
-            let socket = LineSocket(descriptor: try await SocketConnector.connect(to: fixture.endpoint).get())
+            let socket = try LineSocket(descriptor: await SocketConnector.connect(to: fixture.endpoint).get())
             let start = ContinuousClock.now
             let count = 8_000
             for number in 0..<count { socket.send(Array(#"{"command":"dance","id":"\#(number)"}"#.utf8) + [10]) }

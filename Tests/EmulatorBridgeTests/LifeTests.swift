@@ -77,6 +77,27 @@ import Testing
         await fixture.bridge.stop()
     }
 
+    @Test func theEndOfTheBridgeDoesNotWaitForARadioThatDoesNotLetGo() async throws {
+        let held = HeldRadio()
+        var configuration = BridgeConfiguration()
+        configuration.cleanUp = .milliseconds(1)
+        let fixture = try await Fixture.start(configuration) { _, _ in .shared(held) }
+        let client = try await fixture.client()
+        client.send(["command": "startScan"])
+        let address = try #require(try await client.next("advertisementFound").string("address"))
+        client.send(["command": "connect", "address": .string(address)])
+        _ = try await client.next("connected")
+        let stopped = Latch<Void>()
+        Task { [bridge = fixture.bridge] in
+            await bridge.stop()
+            stopped.set(())
+        }
+        try await eventually("the bridge has ended") { stopped.value != nil }
+        #expect(fixture.bridge.clientCount == 1)
+        held.link(to: address)?.release.set(())
+        try await eventually("the client is cleaned up after, late") { fixture.bridge.clientCount == 0 }
+    }
+
     // MARK: - Tokens and addresses
 
     @Test func anAddressThatOthersCanReachNeedsAToken() async throws {

@@ -41,12 +41,17 @@ struct TestClient {
         _ endpoint: BridgeEndpoint,
         policy: LineSocket.Policy = LineSocket.Policy()
     ) async throws -> TestClient {
-        let socket = LineSocket(descriptor: try await SocketConnector.connect(to: endpoint).get(), policy: policy)
+        let descriptor = try await SocketConnector.connect(to: endpoint).get()
+        return TestClient(try LineSocket(descriptor: descriptor, policy: policy))
+    }
+
+    init(_ socket: LineSocket) {
         let stream = AsyncStream<JSONObject> {
             guard case .line(let line)? = await socket.next() else { return nil }
             return try? JSONObject(parsing: line)
         }
-        return TestClient(socket: socket, events: Recorder(stream, clock: ContinuousClock()))
+        self.socket = socket
+        events = Recorder(stream, clock: ContinuousClock())
     }
 
     func send(_ object: JSONObject) { socket.send(object.encoded() + [10]) }

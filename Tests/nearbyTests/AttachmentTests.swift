@@ -9,20 +9,6 @@ import Testing
 @Suite struct AttachmentTests {
     private static let bytes = (0..<1_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
-    @Test(arguments: [
-        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
-        ("foobar", "Zm9vYmFy"),
-    ])
-    func base64IsThatOfTheRFC(text: String, encoded: String) {
-        #expect(Base64.encode([UInt8](text.utf8)) == encoded)
-        #expect(Base64.decode(encoded) == [UInt8](text.utf8))
-    }
-
-    @Test(arguments: ["Zg", "Zg=", "Z===", "====", "Zh==", "Zm9=", "Zm9v\n", "Zm-v", "Zg==Zg=="])
-    func whatIsNoBase64IsRefused(text: String) {
-        #expect(Base64.decode(text) == nil)
-    }
-
     @Test func aFileGoesIntoThePayloadAndBack() throws {
         let folder = try TemporaryFolder()
         let attachment = try Attachment(reading: try folder.write("plan.bin", Self.bytes))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Base64 with padding (RFC 4648, section 4), as the bridge protocol writes binary values.
+/// Base64 with padding (RFC 4648, section 4), as the bridge protocol writes binary values, and payloads attachments.
 package enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 

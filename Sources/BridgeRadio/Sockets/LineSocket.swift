@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import BluetoothLE
+package import BluetoothLE
 
 #if canImport(Glibc)
 import Glibc
@@ -58,16 +58,28 @@ package final class LineSocket: PolledSocket {
     private let policy: Policy
     private let loop: SocketLoop
     private let state: Locked<State>
+    private let end = Latch<Void>()
 
-    /// Takes the descriptor over.
-    package init(descriptor: Int32, policy: Policy = Policy(), loop: SocketLoop = .shared) {
+    /// Takes the descriptor over, and closes it where it throws.
+    ///
+    /// - Throws: `serviceUnavailable` where nothing would serve the socket.
+    package init(
+        descriptor: Int32,
+        policy: Policy = Policy(),
+        loop: SocketLoop = .shared
+    ) throws(BluetoothError) {
         SocketSystem.prepare(descriptor)
         self.descriptor = descriptor
         self.policy = policy
         self.loop = loop
         let allowance = policy.rate.map { LineAllowance($0, at: .now) }
         state = Locked(State(input: LineBuffer(limit: policy.lineBytes), allowance: allowance))
-        loop.add(self)
+        do throws(BluetoothError) {
+            try loop.add(self)
+        } catch {
+            SocketSystem.close(descriptor)
+            throw error
+        }
     }
 
     // MARK: - Reading
@@ -112,20 +124,21 @@ package final class LineSocket: PolledSocket {
     /// - Returns: whether it was queued.
     @discardableResult
     package func send(_ line: [UInt8], isDispensable: Bool = false) -> Bool {
-        let (isQueued, mustRing) = state.withLock { state -> (Bool, Bool) in
-            guard state.phase == .open, !line.isEmpty else { return (false, false) }
-            if isDispensable, state.unsent > policy.crowdedBytes { return (false, false) }
+        let (isQueued, mustRing, isOpen) = state.withLock { state -> (Bool, Bool, Bool) in
+            guard state.phase == .open, !line.isEmpty else { return (false, false, state.phase == .open) }
+            if isDispensable, state.unsent > policy.crowdedBytes { return (false, false, true) }
             guard state.unsent + line.count <= policy.unsentBytes else {
                 state.wasOverrun = true
                 close(&state, last: policy.farewell, dropping: true)
-                return (false, true)
+                return (false, true, false)
             }
             state.output.append(line)
             state.unsent += line.count
             // The loop is spared where the system takes all of it at once, which is nearly always.
             if state.output.count == 1 { flush(&state) }
-            return (true, !state.output.isEmpty || state.phase != .open)
+            return (true, !state.output.isEmpty || state.phase != .open, state.phase == .open)
         }
+        if !isOpen { end.set(()) }
         if mustRing { loop.ring() }
         return isQueued
     }
@@ -137,8 +150,13 @@ package final class LineSocket: PolledSocket {
             return endInput(&state, dropping: true)
         }
         reader?.resume(returning: nil)
+        end.set(())
         loop.ring()
     }
+
+    /// Waits until nothing more can be sent, whoever has closed, or the task is cancelled. For any number of tasks. What
+    /// the peer had sent may still be read.
+    package func ended() async { await end.value(orWhenCancelled: ()) }
 
     private func close(_ state: inout State, last: [UInt8], dropping: Bool) {
         if dropping {
@@ -182,7 +200,9 @@ package final class LineSocket: PolledSocket {
     }
 
     package func proceed(reads: Bool, writes: Bool) {
+        var hasEnded = false
         let resumption = state.withLock { state -> (CheckedContinuation<Input?, Never>, Input?)? in
+            defer { hasEnded = state.phase != .open }
             if let pause = state.pausedUntil, pause <= .now { state.pausedUntil = nil }
             if writes { flush(&state) }
             if case .closing(let until, let isShut) = state.phase {
@@ -208,6 +228,7 @@ package final class LineSocket: PolledSocket {
             state.reader = nil
             return (reader, nil)
         }
+        if hasEnded { end.set(()) }
         if let (reader, input) = resumption { reader.resume(returning: input) }
     }
 

@@ -8,15 +8,22 @@ import Musl
 import Darwin
 #endif
 
-/// Opens TCP connections. Looking a name up blocks, so each attempt has a thread of its own, which ends by itself.
+/// Opens TCP connections.
 enum SocketConnector {
+    /// Ends also where the task is cancelled.
+    ///
     /// - Returns: a connected descriptor; the system's words where there is none.
     static func connect(to endpoint: BridgeEndpoint) async -> Result<Int32, ConnectFailure> {
-        await withCheckedContinuation { continuation in
-            let hasThread = SocketSystem.startThread {
-                continuation.resume(returning: attempt(endpoint))
-            }
-            if !hasThread { continuation.resume(returning: .failure(ConnectFailure(words: "no thread to be had"))) }
+        let outcome = await BlockingCall.run(within: BridgeLimits.reach) { late in
+            if case .success(let descriptor) = late { SocketSystem.close(descriptor) }
+        } _: {
+            attempt(endpoint)
+        }
+        return switch outcome {
+        case .done(let result): result
+        case .late: .failure(ConnectFailure(words: "it took more than \(BridgeLimits.reach)"))
+        case .cancelled: .failure(ConnectFailure(words: "called off"))
+        case .noThread: .failure(ConnectFailure(words: "no thread to be had"))
         }
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import BluetoothLE
+package import BluetoothLE
 
 #if canImport(Glibc)
 import Glibc
@@ -52,8 +52,13 @@ package final class SocketLoop: Sendable {
 
     private let state = Locked(State())
     private let bell: (reading: Int32, writing: Int32)
+    private let startThread: @Sendable (@escaping @Sendable () -> Void) -> Bool
 
-    private init() {
+    /// - Parameter startThread: Runs a body on a thread of its own, and returns whether there was one to be had.
+    package init(
+        startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { SocketSystem.startThread($0) }
+    ) {
+        self.startThread = startThread
         var ends: [Int32] = [-1, -1]
         _ = pipe(&ends)
         for end in ends {
@@ -63,17 +68,21 @@ package final class SocketLoop: Sendable {
         bell = (ends[0], ends[1])
     }
 
-    package func add(_ socket: any PolledSocket) {
-        let mustStart = state.withLock { state in
-            state.sockets.append(socket)
-            defer { state.isRunning = true }
-            return !state.isRunning
+    /// - Throws: `serviceUnavailable` where the system has no thread for the loop. The socket's descriptor is the
+    ///   caller's to close then; the next socket tries again.
+    package func add(_ socket: any PolledSocket) throws(BluetoothError) {
+        // Under the lock, so that a second socket does not count on a thread that is not to come. The thread waits for
+        // the lock itself before it does anything.
+        let isRunning = state.withLock { state in
+            if !state.isRunning { state.isRunning = startThread { [self] in run() } }
+            if state.isRunning { state.sockets.append(socket) }
+            return state.isRunning
         }
-        if mustStart {
-            SocketSystem.startThread { [self] in run() }
-        } else {
-            ring()
+        guard isRunning else {
+            throw BluetoothError(
+                .serviceUnavailable, "the system has no thread to give", advice: "Are there too many processes?")
         }
+        ring()
     }
 
     /// Makes the loop ask every socket for its interest again.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BridgeRadio
 import Glibc
 import NearbyDiscoveryKit
 
@@ -91,47 +92,5 @@ struct Attachment: Equatable {
             code: "unreadableFile",
             "--attach: cannot read \(PlainText.quoted(path)): \(systemMessage(error))"
         )
-    }
-}
-
-/// Base64 with padding (RFC 4648, section 4).
-enum Base64 {
-    private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    private static let values: [UInt8?] = {
-        var values = [UInt8?](repeating: nil, count: 256)
-        for (value, digit) in digits.enumerated() { values[Int(digit)] = UInt8(value) }
-        return values
-    }()
-
-    static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let value = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for digit in 0..<4 {
-                text.append(digit <= group.count ? digits[value >> (18 - 6 * digit) & 0x3F] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    /// Nil for other characters, wrong padding, and bits that no encoder sets.
-    static func decode(_ text: String) -> [UInt8]? {
-        let characters = Array(text.utf8)
-        guard characters.count.isMultiple(of: 4) else { return nil }
-        let padding = characters.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        var (bytes, value, bits) = ([UInt8](), 0, 0)
-        bytes.reserveCapacity(characters.count / 4 * 3)
-        for character in characters.dropLast(padding) {
-            guard let digit = values[Int(character)] else { return nil }
-            value = (value << 6 | Int(digit)) & 0xFFFF
-            bits += 6
-            if bits >= 8 {
-                bits -= 8
-                bytes.append(UInt8(value >> bits & 0xFF))
-            }
-        }
-        return value & ((1 << bits) - 1) == 0 ? bytes : nil
     }
 }

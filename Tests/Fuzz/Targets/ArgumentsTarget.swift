@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import BridgeRadio
 import NearbyDiscoveryKit
 
 @testable import nearby
