@@ -181,7 +181,9 @@ extension RadioCore {
     /// would never be found. But what its filter keeps out it does not tell of, not even a reading (src/adapter.c,
     /// is_filter_match); so where the filter is this scan's alone, being heard is having the service.
     private func isFiltered(by filter: ScanFilter, _ adapter: ObjectPath) -> Bool {
-        guard discoversAlone, discovery.isRunning, view.adapters[adapter]?.filtersByService == true else { return false }
+        guard discoversAlone, discovery.isRunning, view.adapters[adapter]?.filtersByService == true else {
+            return false
+        }
         return !filter.services.isEmpty && discovery.applied.map { Set($0.services) } == Set(filter.services)
     }
 

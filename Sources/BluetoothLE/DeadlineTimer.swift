@@ -5,12 +5,17 @@
 /// Only its owner uses it, one call at a time.
 package struct DeadlineTimer {
     private let clock: any MonotonicClock
+    private let executor: (any TaskExecutor)?
     private let fire: @Sendable () async -> Void
     private var deadline: ContinuousClock.Instant?
     private var sleeper: Task<Void, Never>?
 
-    package init(clock: any MonotonicClock, fire: @escaping @Sendable () async -> Void) {
+    /// - Parameter executor: where the clock's sleeper waits; on its own executor it needs no other thread.
+    package init(
+        clock: any MonotonicClock, executor: (any TaskExecutor)? = nil, fire: @escaping @Sendable () async -> Void
+    ) {
         self.clock = clock
+        self.executor = executor
         self.fire = fire
     }
 
@@ -21,7 +26,7 @@ package struct DeadlineTimer {
         sleeper = nil
         deadline = new
         guard let new else { return }
-        sleeper = Task { [clock, fire] in
+        sleeper = Task(executorPreference: executor) { [clock, fire] in
             do { try await clock.sleep(until: new, tolerance: nil) } catch { return }
             await fire()
         }

@@ -59,8 +59,8 @@ final class ClientDriver {
         } catch {
             throw NearbyError(envelope: error, of: "join request")
         }
-        timer = DeadlineTimer(clock: radio.clock) { inbox.post(.timer) }
-        patience = DeadlineTimer(clock: radio.clock) { inbox.post(.giveUp) }
+        timer = DeadlineTimer(clock: radio.clock, executor: radio.taskExecutor) { inbox.post(.timer) }
+        patience = DeadlineTimer(clock: radio.clock, executor: radio.taskExecutor) { inbox.post(.giveUp) }
         links = LinkTable(radio: radio, awaiting: configuration.awaitedCharacteristic) { attempt, event in
             await inbox.send(.link(attempt, event))
         }

@@ -62,7 +62,7 @@ final class HostDriver {
             throw NearbyError(envelope: error, of: "handoff")
         }
         quota = HandoffQuota(limit: configuration.maximumHandoffs)
-        timer = DeadlineTimer(clock: radio.clock) { [inbox] in inbox.post(.timer) }
+        timer = DeadlineTimer(clock: radio.clock, executor: radio.taskExecutor) { [inbox] in inbox.post(.timer) }
     }
 
     /// Serves until the quota is used up; see `NearbyHost.run`.

@@ -97,7 +97,8 @@ extension ContractCase {
                 }
             }
         },
-        ContractCase("A device that was connected to for one service is found by another that it offers since") { bench in
+        ContractCase("A device that was connected to for one service is found by another that it offers since") {
+            bench in
             try await bench.withVisit { _, _ in }
             let service = LocalService(Offer.laterService, characteristics: [LocalCharacteristic(Offer.text, .read)])
             let session = try await bench.peripheral.serve(

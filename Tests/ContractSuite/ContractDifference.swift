@@ -66,7 +66,9 @@ public struct ContractDifference: Sendable, Hashable {
         ContractDifference(
             radio: "BlueZ 5.87",
             name: "A device that was connected to for one service is found by another that it offers since",
-            reason: "bluetoothd 5.87 dies of a filter that names services (bluez/bluez#2282), so nothing sees through its memory.",
+            reason: """
+                bluetoothd 5.87 dies of a filter that names services (bluez/bluez#2282), so nothing sees through its memory.
+                """,
             isRun: true
         ),
     ]

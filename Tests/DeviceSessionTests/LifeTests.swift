@@ -114,9 +114,8 @@ import Testing
             let session = try bench.session(profile)
             try await bench.connect(session)
             try await session.sendPayload([1, 2, 3])
-            await device.pause(.milliseconds(1))
+            #expect(await device.packets(1) == [[1, 2, 3]])
             await session.teardown()
-            #expect(device.packets == [[1, 2, 3]])
             await device.stop()
         }
     }

@@ -17,11 +17,38 @@ final class ScriptedDevice: Sendable {
 
     let radio: SimulatedRadio
     let session: any PeripheralSession
-    private let written = Locked<[[UInt8]]>([])
+    private let written = Locked<(packets: [[UInt8]], waiting: [Waiter])>(([], []))
     private let reader = Locked<Task<Void, Never>?>(nil)
 
-    /// Every packet that it was sent.
-    var packets: [[UInt8]] { written.withLock { $0 } }
+    private struct Waiter {
+        let count: Int
+        let continuation: CheckedContinuation<[[UInt8]], Never>
+    }
+
+    /// Every packet that it has taken. One that was written without response may still be under way.
+    var packets: [[UInt8]] { written.withLock { $0.packets } }
+
+    /// Every packet, once there are so many.
+    func packets(_ count: Int) async -> [[UInt8]] {
+        await withCheckedContinuation { continuation in
+            written.withLock { $0.waiting.append(Waiter(count: count, continuation: continuation)) }
+            tellWhoWaits()
+        }
+    }
+
+    private func took(_ packet: [UInt8]) {
+        written.withLock { $0.packets.append(packet) }
+        tellWhoWaits()
+    }
+
+    private func tellWhoWaits() {
+        let (packets, ready) = written.withLock { state in
+            let ready = state.waiting.filter { $0.count <= state.packets.count }
+            state.waiting.removeAll { $0.count <= state.packets.count }
+            return (state.packets, ready)
+        }
+        for waiter in ready { waiter.continuation.resume(returning: packets) }
+    }
 
     static func uart(
         _ channel: DeviceProfile.Channel,
@@ -58,8 +85,8 @@ final class ScriptedDevice: Sendable {
             for await event in session.events {
                 switch event {
                 case .write(let request):
+                    took(request.value)
                     await session.respond(to: request.id, with: .accept)
-                    written.withLock { $0.append(request.value) }
                     for case .line(let line) in lines.take(request.value, at: radio.clock.now) {
                         // Not awaited: a device hears while it thinks.
                         Task { await script(line, self) }
