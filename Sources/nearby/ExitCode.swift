@@ -77,7 +77,7 @@ enum ExitCode: Int32, CaseIterable, Sendable {
             case .adapterNotFound, .notSupported: .noAdapter
             case .poweredOff: .poweredOff
             case .unauthorized: .noPermission
-            case .serviceUnavailable, .resetting, .timedOut: .serviceUnavailable
+            case .serviceUnavailable, .resetting, .timedOut, .busy, .limitExceeded: .serviceUnavailable
             case .advertisingFailed: .advertisingFailed
             case .invalidArgument: .usage
             case .cancelled: .interrupted

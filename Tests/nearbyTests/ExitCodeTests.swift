@@ -19,7 +19,8 @@ import Testing
 
     @Test(arguments: [
         (BluetoothError.Code.adapterNotFound, Int32(72)), (.poweredOff, 73), (.unauthorized, 77),
-        (.serviceUnavailable, 69), (.resetting, 69), (.advertisingFailed, 71), (.connectionFailed, 76),
+        (.serviceUnavailable, 69), (.resetting, 69), (.limitExceeded, 69), (.advertisingFailed, 71),
+        (.connectionFailed, 76),
         (.cancelled, 130),
     ])
     func everyRadioErrorHasItsExitCode(code: BluetoothError.Code, expected: Int32) {
