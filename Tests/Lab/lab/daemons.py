@@ -65,6 +65,7 @@ class BluetoothDaemon(Daemon):
         super().__init__(arguments, log)
         self.options = self.USUAL
         self.crashes = []  # exit statuses that no case asked for
+        self._crash = asyncio.Event()
         self._wanted = False
         self._watch = None
 
@@ -81,12 +82,24 @@ class BluetoothDaemon(Daemon):
         """What follows is no crash."""
         self._wanted = False
 
+    async def crashed(self, limit):
+        """Whether it has in this case, or does within the limit: a call fails of it before its end is seen."""
+        if self.crashes:
+            return True
+        self._crash.clear()
+        try:
+            await asyncio.wait_for(self._crash.wait(), limit)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
     async def _start_again(self):
         """After a crash, as systemd does where the next call activates the service."""
         process = self.process
         status = await process.wait()
         if self._wanted and self.process is process:
             self.crashes.append(status)
+            self._crash.set()
             await asyncio.sleep(1)
             if self._wanted and self.process is process:
                 await self.start()

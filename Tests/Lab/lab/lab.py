@@ -72,8 +72,7 @@ class Lab:
         try:
             await self.bluez.set_powered(name, on)
         except BusError:
-            await asyncio.sleep(0.1)
-            if not self.bluetoothd.crashes:
+            if not await self.bluetoothd.crashed(self.seconds(2)):
                 raise
             await self.bluez.wait_powered([name], self.seconds(30))
             await self.bluez.set_powered(name, on)
@@ -84,8 +83,7 @@ class Lab:
                 await self.bluez.set_powered(name, on)
             except BusError:
                 # bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange; it comes back with power.
-                await asyncio.sleep(0.1)
-                if not self.bluetoothd.crashes:
+                if not await self.bluetoothd.crashed(self.seconds(2)):
                     raise
                 break
             await asyncio.sleep(0 if on else pause)
