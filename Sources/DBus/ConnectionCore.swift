@@ -28,6 +28,7 @@ final class ConnectionCore: @unchecked Sendable {
     var uniqueName = ""
     var sweepTimer: TimerToken?
     private var draining = false
+    private var popped: [OpaquePointer] = []
     private var drainScheduled = false
     /// `ready` drains at its end, so what libdbus reports meanwhile needs no turn of its own.
     private var handlingWatches = false
@@ -199,18 +200,27 @@ final class ConnectionCore: @unchecked Sendable {
 
     /// Handles the messages that libdbus has read. Popping is meant for a connection that nobody else uses, as this one;
     /// it spares libdbus's own dispatch (filters, object tree, pending calls), which would find nothing.
+    ///
+    /// All at once, and then one after another: whoever is resumed by an answer may send the next call from its own thread
+    /// at once, and would find the lock taken, or have the loop wait for it.
     private func drain() {
         guard !draining else { return }
         draining = true
-        var left = Limits.messagesPerTurn
-        while let message = lock.withLock({ connection.flatMap(dbus_connection_pop_message) }) {
-            receive(message)
-            dbus_message_unref(message)
-            left -= 1
-            if left == 0 { break }
+        lock.withLock {
+            while let connection, popped.count < Limits.messagesPerTurn,
+                let message = dbus_connection_pop_message(connection)
+            {
+                popped.append(message)
+            }
         }
+        let mayBeMore = popped.count == Limits.messagesPerTurn
+        for message in popped {
+            if ended == nil { receive(message) }
+            dbus_message_unref(message)
+        }
+        popped.removeAll(keepingCapacity: true)
         draining = false
-        if left == 0 { scheduleDrain() }
+        if mayBeMore { scheduleDrain() }
     }
 
     private func receive(_ message: OpaquePointer) {
