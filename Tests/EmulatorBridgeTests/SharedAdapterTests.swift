@@ -57,6 +57,30 @@ import Testing
         host.close()
     }
 
+    /// An adapter has one link to a device. The second client is told so, the first notices nothing, and it is free again.
+    @Test func twoEmulatorsTakeTurnsWithOneDevice() async throws {
+        let fixture = try await Fixture.start()
+        let host = try await fixture.medium.addAdapter().serve(
+            [], advertising: AdvertisementRequest(serviceUUIDs: [0x180D]))
+        let (first, second) = (try await fixture.client(), try await fixture.client())
+        for client in [first, second] { client.send(["command": "startScan", "serviceUuids": []]) }
+        let address = try await first.next("advertisementFound")["address"] ?? .null
+        _ = try await second.next("advertisementFound")
+        first.send(["command": "connect", "address": address])
+        let link = try require(try await first.next("connected").string("connectionId"), "the connection's id")
+        second.send(["command": "connect", "address": address])
+        let refusal = try await second.next("connectionFailed")
+        #expect(refusal.string("error")?.hasPrefix("the device is connected") == true, "\(refusal)")
+        first.send(Sample.on(link, "discoverServices", [:]))
+        _ = try await first.next("servicesDiscovered")
+        first.send(Sample.on(link, "disconnect", [:]))
+        _ = try await first.next("disconnected")
+        second.send(["command": "connect", "address": address])
+        _ = try await second.next("connected")
+        await host.stop()
+        await fixture.bridge.stop()
+    }
+
     /// Two scans on one adapter are not one: each filters, and ends, for itself.
     @Test func scansOnOneAdapterAreEachTheirOwn() async throws {
         let fixture = try await Fixture.start()
