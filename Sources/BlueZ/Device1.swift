@@ -22,6 +22,7 @@ struct Device1: Sendable, Hashable {
     var advertisement = Advertisement()
     var rssi: Int?
     var connected = false
+    var paired = false
     var servicesResolved = false
     /// Whether `UUIDs` may be from a connection, which nothing that is advertised changes any more.
     private(set) var remembersServices = false
@@ -64,6 +65,7 @@ struct Device1: Sendable, Hashable {
                 guard let value = value.asBool else { break }
                 if value != connected { change.insert(.connected) }
                 connected = value
+            case "Paired": paired = value.asBool ?? paired
             case "ServicesResolved":
                 guard let value = value.asBool else { break }
                 if value != servicesResolved { change.insert(.servicesResolved) }

@@ -39,6 +39,7 @@ struct ObjectView: Sendable {
     mutating func load(_ objects: [ObjectPath: [String: [String: DBusValue]]]) {
         self = ObjectView()
         for (path, interfaces) in objects.sorted(by: { $0.key < $1.key }) { _ = added(path, interfaces) }
+        rememberDevices()
     }
 
     mutating func added(_ path: ObjectPath, _ interfaces: [String: [String: DBusValue]]) -> [Change] {

@@ -180,6 +180,10 @@ extension RadioCore {
     /// advertises since (src/device.c, device_add_eir_uuids): a phone that was a client yesterday and is a host today
     /// would never be found. But what its filter keeps out it does not tell of, not even a reading (src/adapter.c,
     /// is_filter_match); so where the filter is this scan's alone, being heard is having the service.
+    ///
+    /// Nearly: another program that begins to discover later, its advertisement monitors, and LE Audio's sets (RSI) get
+    /// through, too. Then a device that bluetoothd remembers is connected to for nothing, as one is that says it has the
+    /// service and has not.
     private func isFiltered(by filter: ScanFilter, _ adapter: ObjectPath) -> Bool {
         guard discoversAlone, discovery.isRunning, view.adapters[adapter]?.filtersByService == true else {
             return false

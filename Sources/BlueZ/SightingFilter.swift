@@ -27,7 +27,8 @@ struct SightingFilter: Sendable {
         } else if !change.contains(.advertisement) {
             return nil
         }
-        let isRemembered = isFiltered && device.remembersServices
+        // Not a paired one: if we should be wrong, those are the devices of whoever sits here.
+        let isRemembered = isFiltered && change.contains(.heard) && device.remembersServices && !device.paired
         guard let waiting = heard[path], isRemembered || matches(device) else { return nil }
         let reading = change.contains(.rssi) ? device.rssi : waiting
         if let minimum = filter.minimumRSSI {

@@ -10,7 +10,9 @@ package struct DeadlineTimer {
     private var deadline: ContinuousClock.Instant?
     private var sleeper: Task<Void, Never>?
 
-    /// - Parameter executor: where the clock's sleeper waits; on its own executor it needs no other thread.
+    /// - Parameters:
+    ///   - executor: where the clock's sleeper waits; on the radio's it needs no other thread.
+    ///   - fire: runs there, too, so it must not call the app.
     package init(
         clock: any MonotonicClock, executor: (any TaskExecutor)? = nil, fire: @escaping @Sendable () async -> Void
     ) {

@@ -29,6 +29,7 @@ final class ConnectionCore: @unchecked Sendable {
     var sweepTimer: TimerToken?
     private var draining = false
     private var popped: [OpaquePointer] = []
+    private var drainAgain = false
     private var drainScheduled = false
     /// `ready` drains at its end, so what libdbus reports meanwhile needs no turn of its own.
     private var handlingWatches = false
@@ -190,7 +191,12 @@ final class ConnectionCore: @unchecked Sendable {
     }
 
     func scheduleDrain() {
-        guard !draining, !drainScheduled, !handlingWatches else { return }
+        guard !draining else {
+            // What a handler sends may find the connection lost, and libdbus says so only once.
+            drainAgain = true
+            return
+        }
+        guard !drainScheduled, !handlingWatches else { return }
         drainScheduled = true
         loop.execute { [weak self] in
             self?.drainScheduled = false
@@ -213,14 +219,15 @@ final class ConnectionCore: @unchecked Sendable {
                 popped.append(message)
             }
         }
-        let mayBeMore = popped.count == Limits.messagesPerTurn
-        for message in popped {
-            if ended == nil { receive(message) }
-            dbus_message_unref(message)
+        drainAgain = popped.count == Limits.messagesPerTurn
+        for message in popped where ended == nil { receive(message) }
+        lock.withLock {
+            // With the lock, since letting go of many descriptors makes libdbus read again.
+            for message in popped { dbus_message_unref(message) }
         }
         popped.removeAll(keepingCapacity: true)
         draining = false
-        if mayBeMore { scheduleDrain() }
+        if drainAgain { scheduleDrain() }
     }
 
     private func receive(_ message: OpaquePointer) {

@@ -155,7 +155,7 @@ public actor DBusConnection {
     public nonisolated func send(
         call: DBusCall, completion: @escaping @Sendable (Result<[DBusValue], DBusError>) -> Void
     ) {
-        core.onLoop { $0.call(call, completion) }
+        core.call(call, completion)
     }
 
     /// Sends a call that wants no answer (`NO_REPLY_EXPECTED`).

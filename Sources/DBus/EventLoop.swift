@@ -6,7 +6,8 @@ import Glibc
 ///
 /// It is the executor of ``DBusConnection``. An actor that names a loop as its `unownedExecutor` shares the thread with
 /// its connections: calls between them change no thread, and inside a handler `assumeIsolated` holds. Work on the loop
-/// must not block. An idle loop does not wake up.
+/// must not block. An idle loop does not wake up, but once, when the time limit of the last calls from other threads would have
+/// been over.
 ///
 /// It is a task executor too: `Task(executorPreference: loop)` keeps code that belongs to no actor on the thread as well,
 /// which spares it Swift's global executor.

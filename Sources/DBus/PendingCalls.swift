@@ -42,7 +42,9 @@ extension ConnectionCore {
             defer { lock.unlock() }
             try send(message, of: call, id: id, completion)
         } catch {
-            completion(.failure(error))
+            // A handler is called on the loop, whatever happens.
+            guard case .handler(let handler) = completion, !loop.isCurrent else { return completion(.failure(error)) }
+            loop.execute { handler(.failure(error)) }
         }
     }
 

@@ -36,9 +36,8 @@ actor SessionCore {
     var codec: any PacketCodec
     /// What is in the way of the conversation while there is a link.
     var channelFailure: DeviceSessionError?
-    private lazy var timer = DeadlineTimer(clock: radio.clock, executor: radio.taskExecutor) { [weak self] in
-        await self?.timerFired()
-    }
+    /// Not on the radio's executor: what comes of it are events, and with them the app's code.
+    private lazy var timer = DeadlineTimer(clock: radio.clock) { [weak self] in await self?.timerFired() }
     private var lastID: UInt64 = 0
     /// Calls whose task waits, and the results of those that have theirs: through the actor's own state, since a value
     /// that goes through a continuation looks like a race to ThreadSanitizer (Swift 6.3.1).

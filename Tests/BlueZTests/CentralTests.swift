@@ -44,10 +44,12 @@ extension OnABus {
             ])
             let other: DBusValue = .strings([BluetoothUUID(0x1800).longDescription])
             let remembered = try await fake.addDevice(1, ["UUIDs": other])
+            let paired = try await fake.addDevice(4, ["UUIDs": other, "Paired": .bool(true)])
             let filter = ScanFilter(services: namesServices ? [Self.service] : [], minimumRSSI: -60)
             let scan = try await fake.radio().scan(for: filter)
             // New, and another client's.
             try await fake.addDevice(2, ["RSSI": .int16(-40), "UUIDs": other])
+            try await fake.set(paired, "org.bluez.Device1", ["RSSI": .int16(-50)])
             try await fake.set(remembered, "org.bluez.Device1", ["RSSI": .int16(-50)])
             try await fake.addDevice(3, ["RSSI": .int16(-40), "UUIDs": .strings([Self.service.longDescription])])
             var found: [String: Set<BluetoothUUID>] = [:]
@@ -56,7 +58,7 @@ extension OnABus {
                 if discovery.peer.rawValue.hasSuffix("03") { break }
             }
             #expect(found[remembered.string] == (!namesServices ? [0x1800] : isAlone ? [0x1800, Self.service] : nil))
-            #expect(found.count == (!namesServices ? 3 : isAlone ? 2 : 1))
+            #expect(found.count == (!namesServices ? 4 : isAlone ? 2 : 1))
         }
 
         /// Rule 17: several scans of a process are one session with a merged filter.

@@ -37,6 +37,20 @@ import Testing
         #expect(view.attMTU(of: Self.device) == 185)
     }
 
+    /// A service whose `UUIDs` nothing that is advertised changes any more may be of a time before we listened.
+    @Test func whatWasThereFromTheBeginningRemembersItsServices() {
+        var view = ObjectView()
+        let known: [String: DBusValue] = ["UUIDs": .strings(["180a"])]
+        view.load([Self.adapter: ["org.bluez.Adapter1": [:]], Self.device: ["org.bluez.Device1": known]])
+        #expect(view.devices[Self.device]?.remembersServices == true)
+        let fresh: ObjectPath = "/org/bluez/hci0/dev_2"
+        _ = view.added(fresh, ["org.bluez.Device1": known])
+        #expect(view.devices[fresh]?.remembersServices == false)
+        _ = view.changed(fresh, BlueZName.device, ["ServicesResolved": .bool(true)], invalidated: [])
+        #expect(view.devices[fresh]?.remembersServices == true)
+        #expect(Self.loaded().devices[Self.device]?.remembersServices == false)
+    }
+
     /// bluez.md, rule 18.
     @Test func aReadingIsASignOfLifeAndItsInvalidationIsNone() {
         var view = Self.loaded()
