@@ -68,7 +68,7 @@ extension BridgeCore {
         retain()
         do throws(BluetoothError) {
             _ = try await wire()
-            if status.state != .poweredOn, status.state != .unknown { throw status.error }
+            if status.state != .poweredOn, status.state != .unknown { throw status.bridgeError }
         } catch {
             events.finish()
             release()
