@@ -68,7 +68,7 @@ extension BridgeCore {
         retain()
         do throws(BluetoothError) {
             _ = try await wire()
-            if status.state != .poweredOn, status.state != .unknown { throw status.error }
+            if status.state != .poweredOn, status.state != .unknown { throw status.bridgeError }
         } catch {
             events.finish()
             release()
@@ -146,9 +146,9 @@ extension BridgeCore {
                 scanned = wish
                 for scan in scans.values where wish.covers(scan.filter) { scan.start.set(.success(())) }
             case .failure(let error):
-                // Whatever the bridge does now, it is told anew what it is to do.
+                // Whatever the bridge does now, it is told anew what it is to do: at once, where that is something else.
                 scanned = .unknown
-                if isCalledOff || fail(wish, error) { continue }
+                if isCalledOff || fail(wish, error) || wanted != wish { continue }
                 return refused(error, before)
             }
         }

@@ -15,7 +15,7 @@ extension BridgeCore {
         var opened: BridgeSession?
         do throws(BluetoothError) {
             let wire = try await wire()
-            if status.state != .poweredOn, status.state != .unknown { throw status.error }
+            if status.state != .poweredOn, status.state != .unknown { throw status.bridgeError }
             let session = try open(services, advertisement, on: wire)
             opened = session
             try await call(.advertise(session.told))

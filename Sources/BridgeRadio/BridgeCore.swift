@@ -239,18 +239,18 @@ actor BridgeCore {
         var new = new
         // The contract wants a name, and a bridge need not tell one.
         if new.state == .poweredOn, new.adapter == nil { new.adapter = "bridge" }
-        if new.state != .poweredOn, new.state != .unknown, new.reason == nil { new.reason = new.error }
+        if new.state != .poweredOn, new.state != .unknown, new.reason == nil { new.reason = new.bridgeError }
         guard new != status else { return }
         let wasOn = status.state == .poweredOn
         status = new
         for reader in statusReaders.values { reader.yield(new) }
         let isOn = new.state == .poweredOn
-        if wasOn, !isOn { pauseScans(new.error) }
+        if wasOn, !isOn { pauseScans(new.bridgeError) }
         if !wasOn, isOn, case .connected = phase {
             resumeScans()
             resumePlainSessions()
         }
-        if wasOn, !isOn { interruptPlainSessions(new.error) }
+        if wasOn, !isOn { interruptPlainSessions(new.bridgeError) }
     }
 
     func addStatusReader(_ id: Int, _ reader: AsyncStream<AdapterStatus>.Continuation) {
@@ -272,8 +272,9 @@ actor BridgeCore {
 }
 
 extension AdapterStatus {
-    /// Why the adapter cannot be used.
-    var error: BluetoothError {
+    /// Why the bridge's adapter cannot be used. Where the bridge gives no reason this says whose adapter it is, which
+    /// `error`, that every radio has, does not.
+    var bridgeError: BluetoothError {
         if let reason { return reason }
         switch state {
         case .unsupported: return BluetoothError(.adapterNotFound, "the bridge has no Bluetooth adapter")

@@ -243,10 +243,13 @@ actor ClientSession {
             default: nil
             }
         guard let lane, lane.isFull else { return }
-        // A client that is gone is cleaned up after, however slow the radio is: that ends what is in the lane.
+        // A client that is gone is cleaned up after, however slow the radio is: that ends what is in the lane, and what
+        // is still to be read would come to nothing. Its end is only known once it has arrived (`LineSocket.ended`).
         let watch = Task { [socket] in
             await socket.ended()
-            if !Task.isCancelled { lane.abandon() }
+            guard !Task.isCancelled else { return }
+            socket.close()
+            lane.abandon()
         }
         await lane.room()
         watch.cancel()

@@ -28,6 +28,21 @@ import Testing
         #expect(!socket.send([10]))
     }
 
+    /// What it had sent is all there still: some of it here, the rest with the system.
+    @Test func thePeersCloseIsAnEndWhileNoMoreIsRead() async throws {
+        var policy = LineSocket.Policy()
+        policy.unreadLines = 1
+        let (socket, peer) = try Self.pair(policy)
+        let line = [UInt8](repeating: UInt8(ascii: "a"), count: 10_000)
+        for _ in 1...5 { try require(send(peer, line + [10], 10_001, 0) == 10_001, "room for all") }
+        shutdown(peer, Int32(SHUT_WR))
+        try await within(.seconds(10), ContinuousClock(), "the end") { await socket.ended() }
+        #expect(!socket.send([10]))
+        for _ in 1...5 { #expect(await socket.next() == .line(line)) }
+        #expect(await socket.next() == nil)
+        close(peer)
+    }
+
     @Test func aPeerThatDoesNotReadIsAnEnd() async throws {
         var policy = LineSocket.Policy()
         policy.unsentBytes = 10

@@ -110,6 +110,27 @@ import Testing
         await core.shutDown()
     }
 
+    /// However it answers what it had been asked for before: what it still does is not known then.
+    @Test func aBridgeThatRefusesIsToldThatNobodyScansAnyMore() async throws {
+        let first = scan([0x180D])
+        fake.accept(try await told().request)
+        try await first.start.value
+        let second = scan([0x180F])
+        fake.accept(try await told().request)
+        try await second.start.value
+        async let firstStop: Void = core.stopScans([first.id])
+        let less = try await told()
+        #expect(less.services == [0x180F])
+        async let secondStop: Void = core.stopScans([second.id])
+        try await scans(0)
+        fake.send(.scanFailed(BluetoothError(.busy, "not now")), answering: less.request)
+        await firstStop
+        await secondStop
+        try await fence()
+        #expect(await fake.requests.take { $0.command == .stopScan ? true : nil } == true)
+        await core.shutDown()
+    }
+
     /// The contract: the radio's work is over before the cancelled call throws.
     @Test func aScanThatNobodySharesIsCalledOff() async throws {
         let only = scan([0x180D])

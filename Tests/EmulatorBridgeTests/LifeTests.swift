@@ -50,6 +50,30 @@ import Testing
         await fixture.bridge.stop()
     }
 
+    /// The radio does nothing until the link goes, and the end of the connection comes behind lines that are not read.
+    @Test func aClientThatFloodsASlowRadioAndGoesIsCleanedUpAfter() async throws {
+        let held = HeldRadio()
+        let fixture = try await Fixture.start { _, _ in .shared(held) }
+        let client = try await fixture.client()
+        client.send(["command": "startScan"])
+        let address = try #require(try await client.next("advertisementFound").string("address"))
+        client.send(["command": "connect", "address": .string(address)])
+        let id = try #require(try await client.next("connected").string("connectionId"))
+        let link = try #require(held.link(to: address))
+        link.discovery.set(())
+        link.release.set(())
+        for _ in 1...Limits.queuedCommands + 300 {
+            client.send([
+                "command": "writeCharacteristic", "connectionId": .string(id), "serviceUuid": "180D",
+                "characteristicUuid": "2A37", "value": "AQ==", "withResponse": false,
+            ])
+        }
+        client.close()
+        try await eventually("the client is cleaned up") { fixture.bridge.clientCount == 0 }
+        #expect(link.disconnects.withLock { $0 } == 1)
+        await fixture.bridge.stop()
+    }
+
     @Test func manyEmulatorsAtOnceHaveEachTheirOwn() async throws {
         let fixture = try await Fixture.start { medium, _ in .each { medium.addAdapter() } }
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -33,6 +33,8 @@ package final class LineSocket: PolledSocket {
 
     private enum Phase: Equatable {
         case open
+        /// The peer has shut its side, and not all that it had sent is read. That still is; nothing more is sent.
+        case left
         /// What is left is sent, then our side is shut; what comes in is thrown away.
         case closing(until: ContinuousClock.Instant, isShut: Bool)
         case closed
@@ -146,7 +148,7 @@ package final class LineSocket: PolledSocket {
     /// Sends what is queued and this, and closes. Whoever reads gets no more lines.
     package func close(last: [UInt8] = []) {
         let reader = state.withLock { state -> CheckedContinuation<Input?, Never>? in
-            if state.phase == .open { close(&state, last: last, dropping: false) }
+            if state.phase == .open || state.phase == .left { close(&state, last: last, dropping: false) }
             return endInput(&state, dropping: true)
         }
         reader?.resume(returning: nil)
@@ -156,6 +158,9 @@ package final class LineSocket: PolledSocket {
 
     /// Waits until nothing more can be sent, whoever has closed, or the task is cancelled. For any number of tasks. What
     /// the peer had sent may still be read.
+    ///
+    /// That the peer has closed is known once it has been read, and on Linux also while nothing is. Behind more bytes
+    /// than the system keeps for us it does not arrive before those are read.
     package func ended() async { await end.value(orWhenCancelled: ()) }
 
     private func close(_ state: inout State, last: [UInt8], dropping: Bool) {
@@ -187,12 +192,14 @@ package final class LineSocket: PolledSocket {
             case .closing(let until, let isShut):
                 return SocketInterest(
                     descriptor: descriptor, reads: true, writes: !isShut || !state.output.isEmpty, deadline: until)
-            case .open:
+            case .open, .left:
                 let hasRoom = !state.hasInputEnded && state.unread.count < policy.unreadLines
+                let reads = hasRoom && state.pausedUntil == nil
                 return SocketInterest(
                     descriptor: descriptor,
-                    reads: hasRoom && state.pausedUntil == nil,
+                    reads: reads,
                     writes: !state.output.isEmpty,
+                    watchesPeer: !reads && state.phase == .open,
                     deadline: hasRoom ? state.pausedUntil : nil
                 )
             }
@@ -211,7 +218,7 @@ package final class LineSocket: PolledSocket {
                     state.phase = .closing(until: until, isShut: true)
                 }
                 if until <= .now || reads && discard() { state.phase = .closed }
-            } else if reads, state.phase == .open {
+            } else if reads, state.phase == .open || state.phase == .left {
                 receive(&state)
             }
             if state.phase == .closed {
@@ -230,6 +237,13 @@ package final class LineSocket: PolledSocket {
         }
         if hasEnded { end.set(()) }
         if let (reader, input) = resumption { reader.resume(returning: input) }
+    }
+
+    package func peerHasLeft() {
+        state.withLock { state in
+            if state.phase == .open { state.phase = .left }
+        }
+        end.set(())
     }
 
     package func retire() {

@@ -15,12 +15,21 @@ package struct SocketInterest: Sendable {
     package var descriptor: Int32
     package var reads: Bool
     package var writes: Bool
+    /// Whether to tell that the peer has shut its side. Who reads learns that by itself.
+    package var watchesPeer: Bool
     package var deadline: ContinuousClock.Instant?
 
-    package init(descriptor: Int32, reads: Bool, writes: Bool, deadline: ContinuousClock.Instant? = nil) {
+    package init(
+        descriptor: Int32,
+        reads: Bool,
+        writes: Bool,
+        watchesPeer: Bool = false,
+        deadline: ContinuousClock.Instant? = nil
+    ) {
         self.descriptor = descriptor
         self.reads = reads
         self.writes = writes
+        self.watchesPeer = watchesPeer
         self.deadline = deadline
     }
 }
@@ -33,8 +42,15 @@ package protocol PolledSocket: AnyObject, Sendable {
     /// The descriptor is ready, or the deadline has passed.
     func proceed(reads: Bool, writes: Bool)
 
+    /// The peer has shut its side. Told for as long as the interest watches it.
+    func peerHasLeft()
+
     /// The loop no longer knows the descriptor: now it may be closed.
     func retire()
+}
+
+extension PolledSocket {
+    package func peerHasLeft() {}
 }
 
 /// One thread for all sockets of the process, on `poll`: it runs wherever Swift runs, and tens of sockets are few.
@@ -103,28 +119,31 @@ package final class SocketLoop: Sendable {
                 return state.sockets
             }
             var polled = [pollfd(fd: bell.reading, events: Int16(POLLIN), revents: 0)]
-            var interested: [(socket: any PolledSocket, deadline: ContinuousClock.Instant?)] = []
+            var interested: [(socket: any PolledSocket, interest: SocketInterest)] = []
             var retired: [any PolledSocket] = []
             for socket in sockets {
                 guard let interest = socket.interest() else {
                     retired.append(socket)
                     continue
                 }
-                let events = (interest.reads ? Int16(POLLIN) : 0) | (interest.writes ? Int16(POLLOUT) : 0)
+                let events =
+                    (interest.reads ? Int16(POLLIN) : 0) | (interest.writes ? Int16(POLLOUT) : 0)
+                    | (interest.watchesPeer ? SocketSystem.peerHasLeft : 0)
                 polled.append(pollfd(fd: interest.descriptor, events: events, revents: 0))
-                interested.append((socket, interest.deadline))
+                interested.append((socket, interest))
             }
             forget(retired)
-            let wait = Self.milliseconds(until: interested.compactMap(\.deadline).min())
+            let wait = Self.milliseconds(until: interested.compactMap(\.interest.deadline).min())
             _ = poll(&polled, nfds_t(polled.count), wait)
             if polled[0].revents != 0 { drainBell() }
             let now = ContinuousClock.now
-            for (entry, interest) in zip(polled.dropFirst(), interested) {
+            for (entry, (socket, interest)) in zip(polled.dropFirst(), interested) {
                 let failed = entry.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
                 let reads = failed || entry.revents & Int16(POLLIN) != 0
                 let writes = failed || entry.revents & Int16(POLLOUT) != 0
                 let isDue = interest.deadline.map { $0 <= now } ?? false
-                if reads || writes || isDue { interest.socket.proceed(reads: reads, writes: writes) }
+                if entry.revents & SocketSystem.peerHasLeft != 0 { socket.peerHasLeft() }
+                if reads || writes || isDue { socket.proceed(reads: reads, writes: writes) }
             }
         }
     }

@@ -37,6 +37,17 @@ package enum SocketSystem {
         #endif
     }
 
+    /// What `poll` is asked for to tell that the peer has shut its side, also behind bytes that nobody reads; 0 where there
+    /// is no such event. Swift's modules of the C libraries leave `POLLRDHUP` out.
+    static var peerHasLeft: Int16 {
+        #if os(Linux)
+        // asm-generic/poll.h, which all of Swift's architectures use.
+        0x2000
+        #else
+        0
+        #endif
+    }
+
     /// Non-blocking, not inherited, without Nagle's delay, and never a SIGPIPE.
     package static func prepare(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
