@@ -72,4 +72,6 @@ enum Limits {
     static let discoverHeldUp: Duration = .milliseconds(500)
     /// Pauses between attempts to start a discovery that failed.
     static let discoverAgain: ClosedRange<Duration> = .seconds(1) ... .seconds(30)
+    /// Pauses before a bluetoothd that is there, and did not tell what it has, is asked again.
+    static let askAgain: ClosedRange<Duration> = .seconds(1) ... .seconds(8)
 }

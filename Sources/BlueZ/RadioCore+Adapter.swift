@@ -64,6 +64,7 @@ extension RadioCore {
         }
         statusStreams[id] = stream
         startConnector()
+        reviveView()
         let status = currentStatus()
         lastStatus = status
         // Its reader may have gone before its end could be told.

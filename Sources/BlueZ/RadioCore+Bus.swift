@@ -12,10 +12,7 @@ extension RadioCore {
         if case .loaded = viewState { return }
         startConnector()
         if connection == nil, let busError { throw BlueZFailure.error(busError, during: .reach) }
-        if let connection, case .failed = viewState {
-            // Calling it starts a service that the bus can start.
-            if watch.isComplete { loadView() } else { watchService(on: connection) }
-        }
+        if case .failed = viewState { askAgain() }
         let id = newWaiter()
         readyWaiters.append(id)
         if let error = await wait(id, timeout: .seconds(30)) { throw error }
@@ -38,6 +35,7 @@ extension RadioCore {
         lingerTimer?.cancel()
         lingerTimer = nil
         guard connector != nil, !isUsed else { return }
+        stopReviving()
         lingerTimer = loop.schedule(after: Limits.linger) { [weak self] in
             self?.assumeIsolated { core in
                 core.lingerTimer = nil
@@ -110,6 +108,7 @@ extension RadioCore {
 
     /// AddMatch before GetManagedObjects (rule 25), so that no change falls between them. Asks for what is not there yet.
     private func watchService(on connection: DBusConnection) {
+        stopReviving()
         viewState = .loading
         if watch.signals == .off {
             watch.signals = .asked
@@ -195,6 +194,7 @@ extension RadioCore {
     private var isLoading: Bool { viewRequest == generation }
 
     private func loadView() {
+        stopReviving()
         generation += 1
         viewRequest = generation
         viewState = .loading
@@ -209,6 +209,7 @@ extension RadioCore {
             case .success(let body):
                 core.view.load(body.first?.asManagedObjects ?? [:])
                 core.viewState = .loaded
+                core.viewPause = Limits.askAgain.lowerBound
                 core.hadService = true
                 core.wake(&core.readyWaiters)
                 core.adapterMayHaveChanged()
@@ -222,12 +223,42 @@ extension RadioCore {
         viewState = .failed(error)
         wake(&readyWaiters, with: error)
         publishStatus()
+        reviveView()
+    }
+
+    /// Has a failed view asked for again after a pause, as long as anybody wants it: who reads the adapter's states, or
+    /// has a scan or a session that waits, calls nothing that would do so.
+    func reviveView() {
+        guard case .failed = viewState, viewTimer == nil, connection != nil, isUsed else { return }
+        // A service that is not there is told of when it comes. Asking would start it, over and over.
+        guard owner != nil || !watch.isComplete else { return }
+        viewTimer = loop.schedule(after: viewPause) { [weak self] in
+            self?.assumeIsolated { core in
+                core.viewTimer = nil
+                guard case .failed = core.viewState, core.isUsed else { return }
+                core.viewPause = min(core.viewPause * 2, Limits.askAgain.upperBound)
+                core.askAgain()
+            }
+        }
+    }
+
+    private func stopReviving() {
+        viewTimer?.cancel()
+        viewTimer = nil
+    }
+
+    /// Calling it starts a service that the bus can start.
+    private func askAgain() {
+        guard let connection else { return }
+        if watch.isComplete { loadView() } else { watchService(on: connection) }
     }
 
     /// bluetoothd is gone, and with it every object, registration and subscription.
     func forgetService(_ error: BluetoothError) {
         generation += 1
         viewRequest = nil
+        stopReviving()
+        viewPause = Limits.askAgain.lowerBound
         owner = nil
         viewState = .failed(error)
         view = ObjectView()

@@ -51,6 +51,9 @@ actor RadioCore {
     var generation: UInt64 = 0
     /// The `generation` that asks for the view now.
     var viewRequest: UInt64?
+    /// Before a view that failed is asked for again.
+    var viewPause = Limits.askAgain.lowerBound
+    var viewTimer: TimerToken?
     var readyWaiters: [UInt64] = []
     /// Calls of the contract under way.
     var operations = 0

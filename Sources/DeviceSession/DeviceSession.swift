@@ -67,6 +67,8 @@ public final class DeviceSession: Observable, Sendable {
     /// What a lost link waits for before it is tried again: the adapter, and why it cannot be used; `nil`: it does not. It
     /// goes on by itself, and `disconnect()` and `teardown()` end it.
     public var connectInterruption: BluetoothError? { board.connectInterruption }
+    /// Each change of `connectInterruption` from now on; the newest one is kept for a slow reader.
+    package func connectInterruptionUpdates() -> AsyncStream<BluetoothError?> { board.connectInterruptions.stream() }
     /// What the device says about itself, as far as it has been read.
     public var facts: DeviceFacts { board.facts }
     /// Of the link, once they have been found.

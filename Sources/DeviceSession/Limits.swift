@@ -36,6 +36,8 @@ enum Limits {
     static let patterns = 64
     /// How long a device may go on talking after a call was given up, before the next one has its turn all the same.
     static let drain: Duration = .seconds(3)
+    /// How long a radio may not know its adapter's state before an attempt to connect has to find it out.
+    static let unknownAdapter: Duration = .seconds(10)
     /// The longest of an app's durations: the standard library's arithmetic has an end.
     static let longest: Duration = .seconds(100 * 365 * 86_400)
 }

@@ -20,6 +20,9 @@ final class SessionBoard: Observable, Sendable {
         var codecName = ""
     }
 
+    /// Each change of `connectInterruption`. An observer is told before the change, and in another thread it may look too
+    /// early.
+    let connectInterruptions = Broadcast<BluetoothError?>(keeping: 1, readers: Limits.streams)
     private let values = Locked(Values())
     private let registrar = ObservationRegistrar()
 
@@ -32,15 +35,19 @@ final class SessionBoard: Observable, Sendable {
     }
 
     /// Outside of the lock: an observer may read at once.
+    ///
+    /// - Returns: Whether it was a change.
+    @discardableResult
     func write<Value: Equatable>(
         _ value: Value,
         _ path: any WritableKeyPath<Values, Value> & Sendable,
         as property: any KeyPath<SessionBoard, Value> & Sendable
-    ) {
-        guard values.withLock({ $0[keyPath: path] }) != value else { return }
+    ) -> Bool {
+        guard values.withLock({ $0[keyPath: path] }) != value else { return false }
         registrar.willSet(self, keyPath: property)
         values.withLock { $0[keyPath: path] = value }
         registrar.didSet(self, keyPath: property)
+        return true
     }
 
     var state: SessionState {
@@ -70,7 +77,10 @@ final class SessionBoard: Observable, Sendable {
 
     var connectInterruption: BluetoothError? {
         get { read(\.connectInterruption, as: \.connectInterruption) }
-        set { write(newValue, \.connectInterruption, as: \.connectInterruption) }
+        set {
+            guard write(newValue, \.connectInterruption, as: \.connectInterruption) else { return }
+            connectInterruptions.send(newValue)
+        }
     }
 
     var facts: DeviceFacts {

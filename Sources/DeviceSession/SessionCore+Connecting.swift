@@ -192,6 +192,7 @@ extension SessionCore {
         hub.finish()
         resultStreams.finish()
         factStreams.finish()
+        board.connectInterruptions.finish()
         await closing.value
     }
 }

@@ -62,7 +62,8 @@ extension SessionCore {
 
     // MARK: Power
 
-    /// Returns once the adapter is powered on; also where the radio will say nothing more, which the attempt then tells.
+    /// Returns once the adapter is powered on; also where the radio does not know, or will say nothing more: the attempt
+    /// then tells.
     ///
     /// - Parameter tell: Told why there is something to wait for, and at last `nil`.
     /// - Throws: `CancellationError`.
@@ -70,7 +71,7 @@ extension SessionCore {
         of radio: any Central,
         _ tell: @Sendable (BluetoothError?) async -> Void
     ) async throws {
-        for await status in radio.adapterStatuses() {
+        for await status in statuses(of: radio) {
             if status.state == .poweredOn { break }
             if let error = status.error { await tell(error) }
         }
@@ -80,14 +81,38 @@ extension SessionCore {
 
     /// Whether the adapter says at this moment that it cannot be used.
     private static func isAway(_ radio: any Central) async -> Bool {
-        for await status in radio.adapterStatuses() where status.state != .unknown { return status.state != .poweredOn }
+        for await status in statuses(of: radio) where status.state != .unknown { return status.state != .poweredOn }
         return false
+    }
+
+    /// The adapter's states, up to one that stays unknown: a bridge need never know more.
+    private static func statuses(of radio: any Central) -> AsyncStream<AdapterStatus> {
+        let (stream, told) = AsyncStream.makeStream(of: AdapterStatus.self, bufferingPolicy: .bufferingNewest(1))
+        let reading = Task(executorPreference: radio.taskExecutor) {
+            var patience: Task<Void, Never>?
+            for await status in radio.adapterStatuses() {
+                patience?.cancel()
+                patience = nil
+                if status.state == .unknown {
+                    patience = Task(executorPreference: radio.taskExecutor) {
+                        do { try await radio.clock.sleep(for: Limits.unknownAdapter) } catch { return }
+                        told.finish()
+                    }
+                }
+                told.yield(status)
+            }
+            patience?.cancel()
+            told.finish()
+        }
+        told.onTermination = { _ in reading.cancel() }
+        return stream
     }
 
     private func waits(for error: BluetoothError?, run: Int) {
         guard run == self.run, case .connecting = phase, board.connectInterruption != error else { return }
         board.connectInterruption = error
-        log(error == nil ? .info : .warning, error.map { "waiting for the adapter: \($0)" } ?? "the adapter is ready")
+        guard let error else { return log(.info, "no longer waiting for the adapter") }
+        log(.warning, "waiting for the adapter: \(error)")
     }
 
     // MARK: One attempt

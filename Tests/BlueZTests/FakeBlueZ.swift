@@ -28,11 +28,24 @@ final class FakeBlueZ: Sendable {
 
     /// bluetoothd starts: an adapter, no devices.
     func start(adapter properties: [String: DBusValue] = [:]) async throws {
-        let connection = try await DBusConnection.open(bus.busAddress, on: loop)
-        state.begin(connection)
+        let connection = try await open()
         try await connection.exportObjectManager(at: .root)
         try await addAdapter(properties)
         try await connection.requestName("org.bluez")
+    }
+
+    /// It is there, and answers no `GetManagedObjects` before it has `recovered`.
+    func startUnwell() async throws { try await open().requestName("org.bluez") }
+
+    func recovered() async throws {
+        try await state.connection?.exportObjectManager(at: .root)
+        try await addAdapter()
+    }
+
+    private func open() async throws -> DBusConnection {
+        let connection = try await DBusConnection.open(bus.busAddress, on: loop)
+        state.begin(connection)
+        return connection
     }
 
     func addAdapter(_ properties: [String: DBusValue] = [:]) async throws {

@@ -94,6 +94,62 @@ extension OnABus {
             #expect(await core.statusStreams.count == 1)
         }
 
+        /// Who only reads the states calls nothing that would ask again.
+        @Test(arguments: ["GetNameOwner", "AddMatch"])
+        func whatFollowsBluetoothdIsAskedForAgain(member: String) async throws {
+            let fake = try await FakeBlueZ()
+            try await fake.refuse([member])
+            var states = fake.radio().adapterStatuses().makeAsyncIterator()
+            #expect(await Self.next(&states, until: .unauthorized) != nil)
+            try await fake.refuse([])
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
+        }
+
+        /// With the same owner all the while: nothing on the bus tells that it is well again.
+        @Test func aBluetoothdThatRecoversIsNoticed() async throws {
+            let fake = try await FakeBlueZ()
+            var states = fake.radio().adapterStatuses().makeAsyncIterator()
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
+            await fake.crash()
+            #expect(await Self.next(&states, until: .resetting) != nil)
+            try await fake.startUnwell()
+            #expect(await Self.next(&states, until: .unsupported) != nil)
+            try await fake.recovered()
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
+        }
+
+        @Test func onlyAFailedViewThatSomebodyWantsIsAskedForAgain() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.startUnwell()
+            let core = RadioCore(address: fake.bus.busAddress, adapter: nil, loop: EventLoop(name: "core")) { _ in nil }
+            let (stream, statuses) = AsyncStream.makeStream(of: AdapterStatus.self)
+            var states = stream.makeAsyncIterator()
+            let first = await core.newID()
+            await core.addStatusStream(first, statuses)
+            #expect(await Self.next(&states, until: .unsupported) != nil)
+            #expect(await core.viewTimer != nil)
+            await core.removeStatusStream(first)
+            #expect(await core.viewTimer == nil)
+            await core.addStatusStream(core.newID(), statuses)
+            #expect(await core.viewTimer != nil)
+            try await fake.recovered()
+            #expect(await Self.next(&states, until: .poweredOn) != nil)
+            #expect(await core.viewTimer == nil)
+            await core.release()
+        }
+
+        /// Its arrival will be told; asking would start it.
+        @Test func aBluetoothdThatIsNotThereIsNotAskedAgain() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            let core = RadioCore(address: fake.bus.busAddress, adapter: nil, loop: EventLoop(name: "core")) { _ in nil }
+            let (stream, statuses) = AsyncStream.makeStream(of: AdapterStatus.self)
+            var states = stream.makeAsyncIterator()
+            await core.addStatusStream(core.newID(), statuses)
+            #expect(await Self.next(&states, until: .unsupported) != nil)
+            #expect(await core.viewTimer == nil)
+            await core.release()
+        }
+
         @Test func shuttingDownEndsTheStream() async throws {
             let fake = try await FakeBlueZ()
             let radio = fake.radio()

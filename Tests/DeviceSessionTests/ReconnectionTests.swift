@@ -183,4 +183,79 @@ import Testing
             #expect(began.duration(to: bench.clock.now) < .seconds(7))
         }
     }
+
+    /// A session whose radio says nothing of its adapter but what it is told to say.
+    private func withTellingRadio(
+        _ body: @escaping @Sendable (DeviceSession, TellingRadio) async throws -> Void
+    ) async throws {
+        try await bench.clock.run { [bench] () async throws in
+            let device = try await ScriptedDevice(on: bench.gadget)
+            let radio = TellingRadio(bench.phone)
+            let policy = ReconnectionPolicy.attempts(2, initialPause: .seconds(1), factor: 1)
+            let session = try DeviceSession(profile: Bench.at, radio: radio, configuration: Self.again(policy))
+            try await bench.connect(session)
+            try await body(session, radio)
+            await session.teardown()
+            await device.stop()
+        }
+    }
+
+    @Test func anAdapterWhoseStateStaysUnknownIsTriedAllTheSame() async throws {
+        try await withTellingRadio { [bench] (session, _) async throws in
+            let began = bench.clock.now
+            bench.medium.drop(between: bench.phone, and: bench.gadget)
+            while session.state == .connected { try await bench.clock.sleep(for: .milliseconds(1)) }
+            try await session.waitUntil(.commandReady, timeout: .seconds(60))
+            #expect(began.duration(to: bench.clock.now) >= Limits.unknownAdapter)
+        }
+    }
+
+    @Test func attemptsWithAnAdapterThatStaysUnknownComeToAnEnd() async throws {
+        try await withTellingRadio { [bench] (session, _) async throws in
+            bench.medium.setInRange(false, between: bench.phone, and: bench.gadget)
+            while session.state == .connected { try await bench.clock.sleep(for: .milliseconds(1)) }
+            let error = await failure { try await session.waitUntil(.connected, timeout: .seconds(600)) }
+            #expect(error.map { session.state == .failed($0) } == true)
+        }
+    }
+
+    @Test func anAdapterThatIsKnownToBeOffInTimeIsNotTried() async throws {
+        try await withTellingRadio { [bench] (session, radio) async throws in
+            bench.medium.drop(between: bench.phone, and: bench.gadget)
+            try await bench.clock.sleep(for: .seconds(6))
+            radio.tell(AdapterStatus(.poweredOff))
+            try await bench.clock.sleep(for: .seconds(600))
+            #expect(session.state == .connecting)
+            #expect(session.connectInterruption?.code == .poweredOff)
+            radio.tell(AdapterStatus(.poweredOn))
+            try await session.waitUntil(.commandReady, timeout: .seconds(60))
+        }
+    }
+}
+
+/// A radio that does not know its adapter's state until it is told.
+private final class TellingRadio: Central {
+    private let radio: SimulatedRadio
+    private let statuses = Broadcast<AdapterStatus>(keeping: 8, readers: 8)
+    private let last = Locked(AdapterStatus(.unknown))
+
+    var clock: any MonotonicClock { radio.clock }
+
+    init(_ radio: SimulatedRadio) { self.radio = radio }
+
+    func tell(_ status: AdapterStatus) {
+        last.withLock { $0 = status }
+        statuses.send(status)
+    }
+
+    func adapterStatuses() -> AsyncStream<AdapterStatus> { statuses.stream(startingWith: last.withLock { $0 }) }
+
+    func scan(for filter: ScanFilter) async throws(BluetoothError) -> Scan { try await radio.scan(for: filter) }
+
+    func connect(
+        to peer: PeerIdentifier,
+        timeout: Duration
+    ) async throws(BluetoothError) -> any PeripheralConnection {
+        try await radio.connect(to: peer, timeout: timeout)
+    }
 }

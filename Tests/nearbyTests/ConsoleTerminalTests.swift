@@ -77,6 +77,8 @@ struct ConsoleTerminalTests {
             return await next.value
         }
 
+        func setPowered(_ isPowered: Bool) async { await simulator.setPowered(isPowered, adapter: "hci0") }
+
         func close() async {
             console.kill()
             _ = await console.ended()
@@ -197,6 +199,22 @@ struct ConsoleTerminalTests {
             console.type("\r")
             #expect(await desk.hears() == "half\r\n")
             #expect(await console.shows { $0.rows.contains("[Connected again.]") })
+        }
+    }
+
+    @Test func aWaitForBluetoothIsExplained() async throws {
+        try await atTheDesk(["--reconnect", "1"]) { desk in
+            let console = desk.console
+            await desk.setPowered(false)
+            #expect(await console.shows { $0.rows.contains { $0.hasPrefix("[waiting for Bluetooth: the Bluetooth") } })
+            await desk.setPowered(true)
+            #expect(await console.shows { $0.rows.contains("[Connected again.]") })
+            let rows = console.rows
+            #expect(rows.contains("[No longer waiting for Bluetooth; trying again…]"))
+            // The sentence is longer than the terminal is wide.
+            let reason = "the Bluetooth adapter is off (hci0). Run `bluetoothctl power on`.]"
+            #expect(rows.joined().contains(reason), "\(rows)")
+            #expect(rows.count { $0.hasPrefix("[waiting for Bluetooth") } == 1, "\(rows)")
         }
     }
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 
+import BlueZSimulator
+import BluetoothLE
+import DBus
 import DeviceSession
+import Glibc
 import NearbyDiscoveryKit
+import SimulatedRadio
 import Testing
 
 @testable import nearby
@@ -126,6 +131,29 @@ import Testing
         #expect(await bus.stop() == 143)
         #expect(await console.prints("disconnected"))
         #expect(try json(console.output).last?.string("event") == "error")
+    }
+
+    @Test func aWaitForBluetoothIsAnEvent() async throws {
+        let bus = try PrivateBus()
+        let medium = SimulatedMedium(clock: ContinuousClock())
+        let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium)
+        let device = try await SimulatedUART(in: medium)
+        // The input ends at once.
+        let console = try RunningProgram(
+            ["device", "console", "-d", Self.uart, "--json", "--reconnect", "1", "--linger", "100s"]
+                + ["--bus", bus.address])
+        #expect(await console.prints("connected"))
+        await simulator.setPowered(false, adapter: "hci0")
+        #expect(await console.prints("paused"))
+        await simulator.setPowered(true, adapter: "hci0")
+        #expect(await console.prints("resumed"))
+        console.send(SIGINT)
+        #expect(await console.ended() == ExitCode.interrupted.rawValue)
+        let paused = try json(console.output).first { $0.string("event") == "paused" }
+        #expect(paused?.string("code") == "poweredOff")
+        await device.stop()
+        await simulator.stop()
+        bus.stop()
     }
 
     @Test(arguments: [

@@ -99,6 +99,10 @@ struct DeviceConsoleCommand: RadioCommand {
                 break
             }
         }
+        let interruptions = session.connectInterruptionUpdates()
+        let waiting = Task(executorPreference: context.loop) {
+            for await interruption in interruptions { screen.show(interruption, of: session) }
+        }
         screen.begin(session)
         let sending = Task(executorPreference: context.loop) {
             while let line = await typed.next() { await send(line, session, screen) }
@@ -117,6 +121,7 @@ struct DeviceConsoleCommand: RadioCommand {
             break
         }
         sending.cancel()
+        waiting.cancel()
         typed.end()
         session.onEvent = nil
         await terminal?.stop()
@@ -176,6 +181,21 @@ private struct ConsoleScreen: Sendable {
         case .connected: note("Connected again.")
         default: break
         }
+    }
+
+    /// What keeps a lost link from being tried again, or `nil`.
+    func show(_ interruption: BluetoothError?, of session: DeviceSession) {
+        guard let error = interruption else {
+            // Over, too, where the session is: that is told elsewhere.
+            guard session.state == .connecting else { return }
+            if console.options.json { return console.result(JSONLine.text(["event": "resumed"])) }
+            return note("No longer waiting for Bluetooth; trying again…")
+        }
+        guard console.options.json else { return note(Console.waiting(for: error)) }
+        console.result(
+            JSONLine.text([
+                "event": "paused", "code": .string("\(error.code)"), "message": .string(error.description),
+            ]))
     }
 
     /// Beside the conversation: on standard error, unless a line is being edited on the same terminal.

@@ -5,10 +5,12 @@ import NearbyDiscoveryKit
 extension Console {
     /// Tells why Bluetooth is away: what and what to do, and the system's own words with `--verbose` only.
     func waiting(for error: BluetoothError, isWorthKnowing: Bool = true) {
-        let text = "waiting for Bluetooth: \(Self.words(error))"
+        let text = Self.waiting(for: error)
         if isWorthKnowing { note(text) } else { detail(text) }
         tellCause(of: error)
     }
+
+    static func waiting(for error: BluetoothError) -> String { "waiting for Bluetooth: \(words(error))" }
 
     /// Tells what the system has refused, and the host does without.
     func degraded(by error: BluetoothError) {
