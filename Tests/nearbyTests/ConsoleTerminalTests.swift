@@ -169,7 +169,8 @@ struct ConsoleTerminalTests {
     @Test func theEndOfTheInputEndsTheConsole() async throws {
         try await atTheDesk { desk in
             desk.console.type("\u{04}")
-            #expect(await desk.console.ended() == 0)
+            let status = await desk.console.ended()
+            #expect(status == 0)
             #expect(desk.console.isAsBefore)
             #expect(desk.medium.links.isEmpty)
         }

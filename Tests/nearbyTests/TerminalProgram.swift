@@ -118,7 +118,12 @@ final class TerminalProgram: Sendable {
         posix_spawnattr_setflags(&attributes, Int16(0x80 | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
 
         var words: [UnsafeMutablePointer<CChar>?] = ([path] + arguments).map { strdup($0) } + [nil]
-        var variables: [UnsafeMutablePointer<CChar>?] = [strdup("TERM=xterm"), strdup("LC_ALL=C.UTF-8"), nil]
+        var variables: [UnsafeMutablePointer<CChar>?] = [strdup("TERM=xterm"), strdup("LC_ALL=C.UTF-8")]
+        // A program under a sanitizer heeds what scripts/test.sh says to the sanitizer.
+        for name in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {
+            if let value = getenv(name) { variables.append(strdup("\(name)=\(String(cString: value))")) }
+        }
+        variables.append(nil)
         defer { (words + variables).forEach { free($0) } }
         var process: pid_t = 0
         let result = posix_spawn(&process, path, &actions, &attributes, &words, &variables)
