@@ -16,7 +16,10 @@ def switches(process):
     """Voluntary context switches of each thread so far, by (name, id)."""
     counts = {}
     for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir():
-        status = (task / "status").read_text()
+        try:
+            status = (task / "status").read_text()
+        except OSError:
+            continue  # it has ended meanwhile, such as one that looked a name up as the process began
         fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         counts[fields["Name"].strip(), task.name] = int(fields["voluntary_ctxt_switches"])
     return counts

@@ -5,7 +5,7 @@ No code of ours runs here, only bluetoothd, the kernel and the peers. A case tha
 """
 import asyncio
 
-from bumble import att
+from bumble import att, core
 
 from lab import envelope
 from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_service_filters
@@ -275,7 +275,8 @@ for reaction in ("refuses", "accepts", None):
             answered = writing.done() and writing.exception() is None
             heard = bool(host.seen("written"))
             outcome = "answered" if answered else f"write not answered (server heard of it: {heard})"
-        except (ConnectionError, asyncio.TimeoutError) as error:
+        except (ConnectionError, asyncio.TimeoutError, core.TimeoutError) as error:
+            # Also one of Bumble's own: a link on which nothing is answered any more while a pairing goes wrong.
             outcome = str(error) or "not asked for"
         lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
 
