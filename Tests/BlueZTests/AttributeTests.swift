@@ -78,7 +78,7 @@ extension OnABus {
             let subscription = try await link.subscribe(to: characteristic)
             await subscription.cancel()
             #expect(bench.fake.calls.filter { $0 == "WriteValue" }.count == 1)
-            for call in held.take() { call.reply() }
+            for call in await held.take() { call.reply() }
             try await first.value
             let call = await bench.fake.called("WriteValue", times: 2)
             #expect(call.arguments[0] == .bytes([2]))
@@ -101,7 +101,7 @@ extension OnABus {
             first.cancel()
             #expect(await first.value?.code == .cancelled)
             let second = Task { try await link.write([2], to: characteristic, type: .withResponse) }
-            for call in held.take() { call.reply() }
+            for call in await held.take() { call.reply() }
             await bench.fake.called("WriteValue", times: 2).reply()
             try await second.value
         }
@@ -184,7 +184,7 @@ extension OnABus {
             await bench.fake.called("StartNotify")
             await bench.fake.remove(bench.path)
             #expect(await error?.code == .attributeNotFound)
-            for call in held.take() { call.reply() }
+            for call in await held.take() { call.reply() }
             await link.disconnect()
             #expect(!bench.fake.calls.contains("StopNotify"))
         }

@@ -345,12 +345,26 @@ struct Unexpected: Error {}
 final class Held: @unchecked Sendable {
     private let lock = Lock()
     private var calls: [MethodCall] = []
+    private var waiter: CheckedContinuation<[MethodCall], Never>?
 
-    func keep(_ call: MethodCall) { lock.withLock { calls.append(call) } }
-    func take() -> [MethodCall] {
-        lock.withLock {
-            defer { calls = [] }
-            return calls
+    func keep(_ call: MethodCall) {
+        let waiter = lock.withLock {
+            if self.waiter == nil { calls.append(call) }
+            defer { self.waiter = nil }
+            return self.waiter
+        }
+        waiter?.resume(returning: [call])
+    }
+
+    /// One or more: a call is known to have been made a moment before it is kept.
+    func take() async -> [MethodCall] {
+        await withCheckedContinuation { continuation in
+            let kept = lock.withLock {
+                if calls.isEmpty { waiter = continuation }
+                defer { calls = [] }
+                return calls
+            }
+            if !kept.isEmpty { continuation.resume(returning: kept) }
         }
     }
 }

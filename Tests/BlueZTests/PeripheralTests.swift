@@ -59,7 +59,7 @@ extension OnABus {
             let begun = ContinuousClock.now
             let holding = Task { await core.holdAdvertising() }
             while await !core.isASessionWaitedFor { await Task.yield() }
-            for call in held.take() { call.reply() }
+            for call in await held.take() { call.reply() }
             await stopping.value
             await holding.value
             #expect(ContinuousClock.now - begun < Limits.stop)
