@@ -188,7 +188,7 @@ extension RadioCore {
         guard discoversAlone, discovery.isRunning, view.adapters[adapter]?.filtersByService == true else {
             return false
         }
-        return !filter.services.isEmpty && discovery.applied.map { Set($0.services) } == Set(filter.services)
+        return !filter.services.isEmpty && discovery.applied?.services == filter.services.sorted()
     }
 
     func deviceGone(_ path: ObjectPath) {

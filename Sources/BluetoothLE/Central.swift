@@ -22,6 +22,35 @@ public protocol Central: RadioAdapter {
     func connect(to peer: PeerIdentifier, timeout: Duration) async throws(BluetoothError) -> any PeripheralConnection
 }
 
+extension Central {
+    /// Scans until a device is heard that is meant, for so long at most.
+    ///
+    /// - Returns: `nil` if it was not heard. The scan has ended then, too, and where the task was cancelled.
+    /// - Throws: As `scan(for:)`.
+    package func hear(
+        within limit: Duration, _ isMeant: @escaping @Sendable (Discovery) -> Bool
+    ) async throws(BluetoothError) -> Discovery? {
+        let scan = try await scan(for: ScanFilter())
+        let hearing = Task { () -> Discovery? in
+            for await case .discovered(let discovery) in scan.events where isMeant(discovery) { return discovery }
+            return nil
+        }
+        let patience = Task { [clock] in
+            do { try await clock.sleep(for: limit) } catch { return }
+            hearing.cancel()
+        }
+        let found = await withTaskCancellationHandler {
+            await hearing.value
+        } onCancel: {
+            hearing.cancel()
+        }
+        patience.cancel()
+        // A task of its own: this one may be cancelled, and the radio must be told all the same.
+        await Task { await scan.stop() }.value
+        return found
+    }
+}
+
 /// Which devices a scan reports.
 public struct ScanFilter: Sendable, Hashable {
     /// Report devices that advertise any of these; empty reports everything.

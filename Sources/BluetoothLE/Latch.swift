@@ -16,14 +16,18 @@ package final class Latch<Value: Sendable>: Sendable {
     package init() {}
 
     /// The first call counts.
-    package func set(_ value: Value) {
-        let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>] in
-            guard state.value == nil else { return [] }
+    ///
+    /// - Returns: whether this was it.
+    @discardableResult
+    package func set(_ value: Value) -> Bool {
+        let waiters = state.withLock { state -> [CheckedContinuation<Value, Never>]? in
+            guard state.value == nil else { return nil }
             state.value = value
             defer { state.waiters = [:] }
             return Array(state.waiters.values)
         }
-        for waiter in waiters { waiter.resume(returning: value) }
+        for waiter in waiters ?? [] { waiter.resume(returning: value) }
+        return waiters != nil
     }
 
     /// Also where the task is cancelled.

@@ -82,7 +82,7 @@ final class ConnectionCore: @unchecked Sendable {
         dbus_connection_set_dispatch_status_function(
             connection,
             { _, status, data in
-                if status == DBUS_DISPATCH_DATA_REMAINS { ConnectionCore.from(data)?.dataRemains() }
+                if status == DBUS_DISPATCH_DATA_REMAINS { ConnectionCore.from(data)?.onLoop { $0.scheduleDrain() } }
             }, this, nil)
         scheduleDrain()
     }
@@ -180,15 +180,6 @@ final class ConnectionCore: @unchecked Sendable {
     }
 
     // MARK: Receiving
-
-    /// Called by libdbus: on the loop, or where a call is sent.
-    private func dataRemains() {
-        if loop.isCurrent {
-            scheduleDrain()
-        } else {
-            loop.execute { [weak self] in self?.scheduleDrain() }
-        }
-    }
 
     func scheduleDrain() {
         guard !draining else {

@@ -30,6 +30,12 @@ struct PendingCall {
     let returning: String?
     let limit: Limit
     let completion: Completion
+
+    /// On the loop, or, with a deadline, anywhere.
+    func end(_ result: Result<[DBusValue], DBusError>) {
+        if case .timer(let timer) = limit { timer.cancel() }
+        completion(result)
+    }
 }
 
 extension ConnectionCore {
@@ -42,9 +48,11 @@ extension ConnectionCore {
             defer { lock.unlock() }
             try send(message, of: call, id: id, completion)
         } catch {
-            // A handler is called on the loop, whatever happens.
-            guard case .handler(let handler) = completion, !loop.isCurrent else { return completion(.failure(error)) }
-            loop.execute { handler(.failure(error)) }
+            switch completion {
+            case .task: completion(.failure(error))
+            // On the loop, whatever happens.
+            case .handler(let handler): onLoop { _ in handler(.failure(error)) }
+            }
         }
     }
 
@@ -139,9 +147,7 @@ extension ConnectionCore {
     }
 
     private func finish(_ serial: UInt32, _ result: Result<[DBusValue], DBusError>) {
-        guard let call = lock.withLock({ pending.removeValue(forKey: serial) }) else { return }
-        if case .timer(let timer) = call.limit { timer.cancel() }
-        call.completion(result)
+        lock.withLock { pending.removeValue(forKey: serial) }?.end(result)
     }
 
     func failPendingCalls(_ error: DBusError) {
@@ -150,10 +156,7 @@ extension ConnectionCore {
             defer { pending = [:] }
             return pending.sorted { $0.key < $1.key }
         }
-        for (_, call) in calls {
-            if case .timer(let timer) = call.limit { timer.cancel() }
-            call.completion(.failure(error))
-        }
+        for (_, call) in calls { call.end(.failure(error)) }
     }
 
     func receiveAnswer(_ message: OpaquePointer) {

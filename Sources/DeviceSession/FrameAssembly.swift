@@ -98,14 +98,8 @@ struct FrameAssembly {
         let total = payload - start + length + 1 + format.end.count
         guard start + total <= pending.count else { return .incomplete }
         let checkAt = payload + length
-        let covered =
-            switch format.coverage {
-            case .payload: payload
-            case .lengthAndPayload: content
-            case .everything: start
-            }
         let isGood =
-            pending[checkAt] == format.checksum.value(from: sums[covered], to: sums[checkAt])
+            pending[checkAt] == format.checksum.value(from: sums[start + format.firstCovered], to: sums[checkAt])
             && pending[(checkAt + 1)...].starts(with: format.end)
         guard isGood else { return .broken(length: total) }
         let header = pending[content..<content + format.headerBytes]

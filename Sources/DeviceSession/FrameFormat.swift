@@ -9,13 +9,7 @@ public enum Checksum: String, Sendable, Hashable, CaseIterable {
     /// What makes the sum of all bytes and the checksum 0, modulo 256.
     case twosComplementOfSum
 
-    public func value(of bytes: some Sequence<UInt8>) -> UInt8 {
-        switch self {
-        case .xor: bytes.reduce(0, ^)
-        case .sum: bytes.reduce(0, &+)
-        case .twosComplementOfSum: 0 &- bytes.reduce(0, &+)
-        }
-    }
+    public func value(of bytes: some Sequence<UInt8>) -> UInt8 { value(from: 0, to: bytes.reduce(0, running)) }
 
     /// A sum of all bytes so far, with one more.
     func running(_ sum: UInt8, _ byte: UInt8) -> UInt8 {
@@ -112,21 +106,22 @@ public struct FrameFormat: Sendable, Hashable {
         guard body <= longest else {
             throw DeviceSessionError(.invalidArgument, "the payload is \(body) bytes, and \(longest) fit a frame")
         }
-        var covered = Array(payload.prefix(headerBytes))
+        var content = Array(payload.prefix(headerBytes))
         let shifts = (0..<lengthBytes).map { 8 * $0 }
         for shift in byteOrder == .littleEndian ? shifts : shifts.reversed() {
-            covered.append(UInt8(truncatingIfNeeded: body >> shift))
+            content.append(UInt8(truncatingIfNeeded: body >> shift))
         }
-        covered += payload.dropFirst(headerBytes)
-        return start + covered + [check(covered)] + end
+        content += payload.dropFirst(headerBytes)
+        let frame = start + content
+        return frame + [checksum.value(of: frame.dropFirst(firstCovered))] + end
     }
 
-    /// - Parameter content: Header, length and payload.
-    func check(_ content: some Collection<UInt8>) -> UInt8 {
+    /// How far into a frame that begins which the checksum covers.
+    var firstCovered: Int {
         switch coverage {
-        case .payload: checksum.value(of: content.dropFirst(headerBytes + lengthBytes))
-        case .lengthAndPayload: checksum.value(of: content)
-        case .everything: checksum.value(of: start + content)
+        case .payload: start.count + headerBytes + lengthBytes
+        case .lengthAndPayload: start.count
+        case .everything: 0
         }
     }
 

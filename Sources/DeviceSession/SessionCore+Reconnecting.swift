@@ -125,24 +125,9 @@ extension SessionCore {
         } catch {
             guard error.code == .peerNotFound else { throw error }
         }
-        let scan = try await radio.scan(for: ScanFilter())
-        let search = Task {
-            for await case .discovered(let discovery) in scan.events where discovery.peer == peer { return true }
-            return false
-        }
-        let limit = Task { [radio] in
-            do { try await radio.clock.sleep(for: timeout) } catch { return }
-            search.cancel()
-        }
-        let isFound = await withTaskCancellationHandler {
-            await search.value
-        } onCancel: {
-            search.cancel()
-        }
-        limit.cancel()
-        await Task { await scan.stop() }.value
+        let found = try await radio.hear(within: timeout) { $0.peer == peer }
         try Task.checkCancellation()
-        guard isFound else {
+        guard found != nil else {
             throw BluetoothError(.peerNotFound, "the device was not heard again", subject: peer.rawValue)
         }
         return try await radio.connect(to: peer, timeout: timeout)

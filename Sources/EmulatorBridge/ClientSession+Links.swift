@@ -70,32 +70,14 @@ extension ClientSession {
             throw BluetoothError(
                 .peerNotFound, "no scan has reported this device", advice: "Scan first.", subject: address)
         }
-        let search = try await radio.scan(for: ScanFilter())
-        let hearing = Task { () -> PeerIdentifier? in
-            for await case .discovered(let found) in search.events where found.bridgeAddress == address {
-                return found.peer
-            }
-            return nil
-        }
-        let limit = Task {
-            do { try await Task.sleep(for: Limits.connectWait) } catch { return }
-            hearing.cancel()
-        }
-        let found = await withTaskCancellationHandler {
-            await hearing.value
-        } onCancel: {
-            hearing.cancel()
-        }
-        limit.cancel()
-        // A task of its own: this one may be cancelled, and the radio must be told all the same.
-        await Task { await search.stop() }.value
+        let found = try await radio.hear(within: Limits.connectWait) { $0.bridgeAddress == address }
         if Task.isCancelled || isEnding { throw .cancelled }
-        guard let found else {
+        guard let peer = found?.peer else {
             throw BluetoothError(.peerNotFound, "the device was not heard again", subject: address)
         }
-        devices[address] = found
+        devices[address] = peer
         forgotten.remove(address)
-        return found
+        return peer
     }
 
     private func waitForAdapter() async throws(BluetoothError) {

@@ -50,7 +50,8 @@ extension DefaultRadio {
         return remote
     }
 
-    private static func environment(_ name: String) -> String? {
+    /// A variable of the environment; `nil` also where it is empty.
+    package static func environment(_ name: String) -> String? {
         guard let text = getenv(name).map({ String(cString: $0) }), !text.isEmpty else { return nil }
         return text
     }

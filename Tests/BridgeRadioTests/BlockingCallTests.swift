@@ -34,7 +34,9 @@ import Testing
         let blockage = try Blockage()
         blockage.end()
         let discarded = Latch<Int>()
-        let outcome = await BlockingCall.run(within: .seconds(60), discarding: discarded.set) { blockage.wait() }
+        let outcome = await BlockingCall.run(within: .seconds(60), discarding: { discarded.set($0) }) {
+            blockage.wait()
+        }
         guard case .done(7) = outcome else { throw ContractViolation(description: "\(outcome)") }
         #expect(discarded.value == nil)
     }
@@ -42,7 +44,9 @@ import Testing
     @Test func whatTakesTooLongIsNotWaitedForAndItsValueIsDiscarded() async throws {
         let blockage = try Blockage()
         let discarded = Latch<Int>()
-        let outcome = await BlockingCall.run(within: .milliseconds(1), discarding: discarded.set) { blockage.wait() }
+        let outcome = await BlockingCall.run(within: .milliseconds(1), discarding: { discarded.set($0) }) {
+            blockage.wait()
+        }
         guard case .late = outcome else { throw ContractViolation(description: "\(outcome)") }
         blockage.end()
         #expect(await discarded.value() == 7)
@@ -52,7 +56,7 @@ import Testing
         let blockage = try Blockage()
         let discarded = Latch<Int>()
         let waiting = Task {
-            await BlockingCall.run(within: .seconds(60), discarding: discarded.set) { blockage.wait() }
+            await BlockingCall.run(within: .seconds(60), discarding: { discarded.set($0) }) { blockage.wait() }
         }
         waiting.cancel()
         let outcome = await waiting.value

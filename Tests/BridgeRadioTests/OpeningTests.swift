@@ -24,7 +24,7 @@ import Testing
     @Test(arguments: Use.allCases) func whoIsCancelledDoesNotWaitForTheGreeting(use: Use) async throws {
         let accepted = Latch<Int32>()
         let silent = try await Listener.open(
-            BridgeEndpoint(host: "127.0.0.1", port: 0), mayBeRemote: false, onAccept: accepted.set)
+            BridgeEndpoint(host: "127.0.0.1", port: 0), mayBeRemote: false, onAccept: { accepted.set($0) })
         let radio = BridgeRadio(silent.endpoint)
         let task = Task { try await Self.use(radio, for: use) }
         // The connection is made for the task, which waits for it by now.

@@ -26,6 +26,15 @@ struct BusFixture {
     /// Called at the end of a test: letting go of a connection closes it, and Swift lets go after the last use.
     func keep() {}
 
+    /// An object whose calls are the test's to answer.
+    static func hold(on connection: DBusConnection) async throws -> Inbox<MethodCall> {
+        let held = Inbox<MethodCall>()
+        try await connection.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        return held
+    }
+
+    func hold() async throws -> Inbox<MethodCall> { try await Self.hold(on: server) }
+
     func call(
         _ path: ObjectPath, _ interface: String, _ member: String, _ body: [DBusValue] = [], returning: String? = nil,
         timeout: Duration = .seconds(25)

@@ -81,8 +81,7 @@ import Testing
     @Test func aSilentPeerTimesOut() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         let error = await failure { () throws(DBusError) in
             try await fixture.call("/obj", TestObject.interface, "Hold", timeout: .milliseconds(30))
         }
@@ -95,8 +94,7 @@ import Testing
     @Test func aCancelledTaskWaitsNoLonger() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         let task = Task {
             await failure { () throws(DBusError) in try await fixture.call("/obj", TestObject.interface, "Hold") }
         }
@@ -115,8 +113,7 @@ import Testing
     @Test func answersMayComeFromAnyThreadAndOutOfOrder() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         async let first = fixture.call("/obj", TestObject.interface, "Echo", [.variant(.byte(1))])
         let one = try await held.next()
         async let second = fixture.call("/obj", TestObject.interface, "Echo", [.variant(.byte(2))])
@@ -147,8 +144,7 @@ import Testing
     @Test func pendingCallsAreBounded() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        _ = try await fixture.hold()
         let answers = Inbox<DBusError.Code?>()
         for _ in 0...4096 {
             fixture.client.send(call: DBusCall(fixture.server.uniqueName, "/obj", TestObject.interface, "Hold")) {

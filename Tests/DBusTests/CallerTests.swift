@@ -12,8 +12,7 @@ struct CallerTests {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
         let server = try await DBusConnection.open(fixture.bus.busAddress, on: EventLoop(name: "server"))
-        let held = Inbox<MethodCall>()
-        try await server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await BusFixture.hold(on: server)
         let release = DispatchSemaphore(value: 0)
         let stuck = Inbox<Void>()
         fixture.loop.execute {
@@ -32,8 +31,7 @@ struct CallerTests {
     @Test func theEarlierOfTwoTimeLimitsComesFirst() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         async let patient = fixture.call("/obj", TestObject.interface, "Echo", [.variant(.byte(1))])
         let call = try await held.next()
         for _ in 0..<3 {
@@ -49,8 +47,7 @@ struct CallerTests {
     @Test func timeLimitsThatEndTogetherAllEnd() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        _ = try await fixture.hold()
         let codes = await withTaskGroup(of: DBusError.Code?.self) { group in
             for number in 0..<40 {
                 group.addTask {
@@ -113,8 +110,7 @@ struct CallerTests {
     @Test func aTaskThatIsCancelledWhileItSendsWaitsNoLonger() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        _ = try await fixture.hold()
         let turns = Atomic(0)
         for number in 0..<1000 {
             let task = Task {

@@ -8,8 +8,7 @@ import Testing
     @Test func aLostBusFailsEverythingThatWaits() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         let stream = try await fixture.client.signals(MatchRule())
         let told = Inbox<DBusError.Code>()
         await fixture.client.onDisconnect { told.put($0.code) }
@@ -37,8 +36,7 @@ import Testing
     @Test func closingFailsWhatWaitsAndMayBeRepeated() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let held = Inbox<MethodCall>()
-        try await fixture.server.export(TestObject(onCall: { held.put($0) }), at: "/obj")
+        let held = try await fixture.hold()
         let call = Task {
             await failure { () throws(DBusError) in try await fixture.call("/obj", TestObject.interface, "Hold") }
         }

@@ -38,7 +38,7 @@ import Testing
         isPoor.withLock { $0 = false }
         let accepted = Latch<Int32>()
         let listener = try await Listener.open(
-            anywhere, mayBeRemote: false, loop: loop, onAccept: accepted.set)
+            anywhere, mayBeRemote: false, loop: loop, onAccept: { accepted.set($0) })
         let client = try await SocketConnector.connect(to: listener.endpoint).get()
         SocketSystem.close(await accepted.value())
         SocketSystem.close(client)

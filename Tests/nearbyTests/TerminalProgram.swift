@@ -135,9 +135,7 @@ final class TerminalProgram: Sendable {
     private func watch() {
         let status = Guarded<Int32?>(nil)
         let isReaped = SystemThread.start { [id] in
-            var raw: Int32 = 0
-            while waitpid(id, &raw, 0) < 0, errno == EINTR {}
-            let code = raw & 0x7F == 0 ? (raw >> 8) & 0xFF : 128 + (raw & 0x7F)
+            let code = ChildProcess.wait(for: id)
             status.withLock { $0 = code }
         }
         let isRead = SystemThread.start { [self] in

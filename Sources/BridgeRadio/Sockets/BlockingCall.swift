@@ -23,31 +23,21 @@ package enum BlockingCall {
         discarding discard: @escaping @Sendable (Value) -> Void,
         _ body: @escaping @Sendable () -> Value
     ) async -> Outcome<Value> {
-        let isOpen = Locked(true)
         let outcome = Latch<Outcome<Value>>()
-        // The first to decide is the one that counts, and knows it.
-        let decide: @Sendable (Outcome<Value>) -> Bool = { new in
-            let isFirst = isOpen.withLock { isOpen in
-                defer { isOpen = false }
-                return isOpen
-            }
-            if isFirst { outcome.set(new) }
-            return isFirst
-        }
         let hasThread = SocketSystem.startThread {
             let value = body()
-            if !decide(.done(value)) { discard(value) }
+            if !outcome.set(.done(value)) { discard(value) }
         }
         guard hasThread else { return .noThread }
         let patience = Task {
             try? await Task.sleep(for: limit)
-            if !Task.isCancelled { _ = decide(.late) }
+            if !Task.isCancelled { outcome.set(.late) }
         }
         defer { patience.cancel() }
         return await withTaskCancellationHandler {
             await outcome.value()
         } onCancel: {
-            _ = decide(.cancelled)
+            outcome.set(.cancelled)
         }
     }
 }

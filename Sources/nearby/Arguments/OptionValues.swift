@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import BridgeRadio
-import Glibc
 import NearbyDiscoveryKit
 
 /// Typed access to what was given on the command line.
@@ -104,7 +103,7 @@ struct RadioOptions: Sendable, Equatable {
 
 extension RadioOptions {
     /// What the facade says, too, of a radio that nobody has named: the Bluetooth of another machine would do.
-    func namingBridges(_ failure: Failure, _ environment: (String) -> String? = Self.variable) -> Failure {
+    func namingBridges(_ failure: Failure, _ environment: (String) -> String? = DefaultRadio.environment) -> Failure {
         let isMissing = failure.exitCode == .noAdapter || failure.exitCode == .serviceUnavailable
         // Whoever has named an adapter, or a bridge, has another question.
         guard isMissing, name == nil || name == .bluez, adapter == nil, environment(DefaultRadio.bridgeVariable) == nil
@@ -115,11 +114,6 @@ extension RadioOptions {
             + "\(DefaultRadio.bridgeVariable) to its HOST:PORT."
         failure.advice = [failure.advice, bridge].compactMap { $0 }.joined(separator: " ")
         return failure
-    }
-
-    private static func variable(_ name: String) -> String? {
-        guard let text = getenv(name).map({ String(cString: $0) }), !text.isEmpty else { return nil }
-        return text
     }
 }
 

@@ -100,10 +100,7 @@ final class ChildProcess: Sendable {
     }
 
     private func reap() {
-        var status: Int32 = 0
-        while waitpid(id, &status, 0) < 0, errno == EINTR {}
-        // The exit status in the second byte, or the signal in the first: what a shell calls 128 + signal.
-        let code = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+        let code = Self.wait(for: id)
         let waiters = state.withLock { state in
             state.isRunning = false
             state.status = code
@@ -111,6 +108,14 @@ final class ChildProcess: Sendable {
             return state.waiters
         }
         for waiter in waiters { waiter.resume(returning: code) }
+    }
+
+    /// Blocks until a child has ended; its exit status as a shell has it.
+    static func wait(for id: pid_t) -> Int32 {
+        var status: Int32 = 0
+        while waitpid(id, &status, 0) < 0, errno == EINTR {}
+        // The exit status in the second byte, or the signal in the first: what a shell calls 128 + signal.
+        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
     }
 
     /// Asks it to end, unless it has.
