@@ -22,6 +22,7 @@ usage: scripts/lab.sh [options]
                   (with --filter profiles or throughput only these)
   --retries N     run a case that failed up to N times more, and count it as passed if it then passes
   --repeat N      run the chosen cases N times in the one boot
+  --guests N      at most N guests at a time; many cases are dealt among them (default: one a processor)
   --trace         keep the HCI trace of every case, not only of those that failed
   --list          name the cases and stop
   --shell         a prompt in the guest instead of the cases
@@ -42,7 +43,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=Tests/Lab/boot/setup.sh
 . "$LAB/boot/setup.sh"
 
-versions=() arguments=() mode=suite keep='' nearby='' contract='' soak='' work=run subject=nearby setup_only='' without_contract=''
+versions=() arguments=() mode=suite keep='' nearby='' contract='' soak='' work=run subject=nearby setup_only='' without_contract='' guests=''
 while [ $# -gt 0 ]; do
     case $1 in
     --bluez)
@@ -76,6 +77,10 @@ while [ $# -gt 0 ]; do
     --contract)
         contract=$(readlink -e "${2:-}") || { echo "lab.sh: --contract: no such file: '${2:-}'" >&2; exit 2; }
         shift ;;
+    --guests)
+        [[ ${2:-} =~ ^[1-9][0-9]?$ ]] || { echo "lab.sh: --guests takes a number, not '${2:-}'" >&2; exit 2; }
+        guests=$2
+        shift ;;
     --no-contract) without_contract=1 ;;
     --core | --trace) arguments+=("$1") ;;
     --keep) keep=1 ;;
@@ -92,10 +97,17 @@ done
 PATIENCE=${LAB_PATIENCE:-1}
 
 locked set_up || exit 70
+
+# list: the chosen cases, a line each.
+list() {
+    (cd "$LAB" && LAB_CONTRACT=$contract PYTHONPATH=$PORT PYTHONDONTWRITEBYTECODE=1 \
+        "$CACHE/venv/bin/python" -m lab list --subject "$subject" "${arguments[@]}")
+}
 if [ $mode = list ]; then
     contract=${contract:-$(cd "$HERE" && swift build --show-bin-path 2>/dev/null)/LabContract}
-    [ -x "$contract" ] && export LAB_CONTRACT=$contract
-    cd "$LAB" && PYTHONPATH=$PORT PYTHONDONTWRITEBYTECODE=1 exec "$CACHE/venv/bin/python" -m lab list "${arguments[@]}"
+    [ -x "$contract" ] || contract=''
+    list
+    exit
 fi
 
 # root_for VERSION: prints the root file system whose BlueZ it is ("" = this system's own).
@@ -107,13 +119,13 @@ root_for() {
     echo "$CACHE/roots/$suite"
 }
 
-# boot FOLDER: one guest, which finds its work in that folder. Gives up after LAB_LIMIT seconds.
+# boot FOLDER PREFIX: one guest, which finds its work in that folder. Gives up after LAB_LIMIT seconds.
 boot() {
     local folder=$1 kernel serial=(-serial "file:$1/console.log") qemu watchdog copy status
     kernel=$(echo "$CACHE"/kernel/boot/vmlinuz-*)
     [ $mode = shell ] && serial=(-serial mon:stdio)
     local command=(qemu-system-x86_64 -M "pc,usb=off,vmport=off" -nodefaults -no-user-config -no-reboot
-        -accel "tcg,thread=multi" -cpu max -smp "${LAB_CPUS:-2}" -m "${LAB_MEMORY:-2048}" -display none
+        -accel "tcg,thread=multi" -cpu max -smp "$CPUS" -m "${LAB_MEMORY:-2048}" -display none
         -kernel "$kernel" -initrd "$CACHE/initramfs.gz"
         -append "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off nokaslr random.trust_cpu=on
                  tsc=reliable cryptomgr.notests"
@@ -125,7 +137,8 @@ boot() {
         return
     fi
     mkfifo "$folder/output.fifo"
-    tee "$folder/output.txt" <"$folder/output.fifo" &
+    # A line at a time, with the version where another guest's may stand beside it.
+    tee "$folder/output.txt" <"$folder/output.fifo" | sed -u "s/^/$2/" &
     copy=$!
     "${command[@]}" -device virtio-serial-pci -chardev "file,id=output,path=$folder/output.fifo" \
         -device "virtserialport,chardev=output,name=output" </dev/null >"$folder/qemu.log" 2>&1 &
@@ -148,15 +161,10 @@ boot() {
     return $status
 }
 
-# run_on VERSION: a folder for the run, the guest, its results added to the totals.
-run_on() {
-    local version=$1 root folder found passed failed skipped retried
-    if ! root=$(root_for "$version"); then
-        echo "skipped: BlueZ $version: its Debian release could not be fetched"
-        total_skipped=$((total_skipped + 1))
-        return 0
-    fi
-    found=$(bluez_of "$root")
+# guest VERSION ROOT PART OF RESULT: a folder for the run, the guest; RESULT gets what came of it.
+guest() {
+    local version=$1 root=$2 part=$3 of=$4 result=$5 folder passed failed skipped retried prefix=''
+    [ "$together" -eq 1 ] || prefix="$version  "
     folder=$(mktemp -d "$CACHE/runs/$(date +%Y%m%d-%H%M%S)-$version.XXX")
     chmod 755 "$folder"
     mkdir "$folder/suite"
@@ -173,29 +181,23 @@ run_on() {
         printf 'LAB_KERNEL=%q\n' "$CACHE/kernel"
         printf 'LAB_ROOT=%q\n' "$root"
         printf 'LAB_DAEMON=%q\n' "$(daemon_of "$root")"
-        printf 'LAB_BLUEZ=%q\n' "$found"
+        printf 'LAB_BLUEZ=%q\n' "$(bluez_of "$root")"
         printf 'LAB_PYTHON=%q\n' "$CACHE/venv/bin/python"
         printf 'LAB_SUITE=%q\n' "$folder/suite"
         printf 'LAB_NEARBY=%q\n' "$nearby"
         printf 'LAB_CONTRACT=%q\n' "$contract"
         printf 'LAB_SOAK=%q\n' "$soak"
         printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
-        printf 'LAB_ARGUMENTS=%q\n' "$work --subject $subject ${arguments[*]}"
+        printf 'LAB_ARGUMENTS=%q\n' "$work --subject $subject --part $part/$of ${arguments[*]}"
     } >"$folder/env"
-    echo "BlueZ $found ($([ -n "$root" ] && echo "Debian $(basename "$root")" || echo "this system")), $(
-        basename "$(echo "$CACHE"/kernel/boot/vmlinuz-*)" | sed 's/vmlinuz-/kernel /')"
-    [ "$found" = "$version" ] || say "note: asked for $version, the release now has $found"
-    boot "$folder" || true
+    boot "$folder" "$prefix" || true
     [ $mode = shell ] && { rm -rf "$folder"; return 0; }
     if ! read -r passed failed skipped retried 2>/dev/null <"$folder/summary"; then
         say "the guest never reported; see $folder (console.log, output.txt)"
-        total_failed=$((total_failed + 1)) broken=1
+        echo "0 1 0 0 $(grep -q '^ready after' "$folder/output.txt" 2>/dev/null || echo broken)" >"$result"
         return 0
     fi
-    total_passed=$((total_passed + passed))
-    total_failed=$((total_failed + failed))
-    total_skipped=$((total_skipped + skipped))
-    total_retried=$((total_retried + ${retried:-0}))
+    echo "$passed $failed $skipped ${retried:-0} whole" >"$result"
     rm -rf "$folder/suite"
     if [ "$((failed + ${retried:-0}))" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
         echo "evidence: $folder"
@@ -221,12 +223,58 @@ if [ "$subject $mode $work$soak$contract$without_contract" = "nearby suite run" 
     (cd "$HERE" && swift build --product LabContract >&2) || exit 70
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
-total_passed=0 total_failed=0 total_skipped=0 total_retried=0 broken=''
-for version in "${versions[@]}"; do run_on "$version"; done
+
+# How many guests share the cases of a version: what boots shall have something to do, and what is measured be alone.
+parts=1 together=1
+if [ "$mode $work$soak" = "suite run" ]; then
+    together=${guests:-$(nproc)}
+    parts=$((($(list | wc -l) + 39) / 40))
+    [ $parts -le "$together" ] || parts=$together
+    [ $((parts * ${#versions[@]})) -ge "$together" ] || together=$((parts * ${#versions[@]}))
+    [ "$together" -ge 1 ] || together=1
+fi
+# A guest is idle half of its time, waiting for a radio: one processor each is enough where there are several.
+CPUS=${LAB_CPUS:-$([ "$together" -eq 1 ] && echo 2 || echo 1)}
+
+results=$(mktemp -d)
+declare -A running=()
+trap 'kill "${!running[@]}" 2>/dev/null; exit 130' INT TERM HUP
+trap 'rm -rf "$results"' EXIT
+left_out=0 booted=0
+for version in "${versions[@]}"; do
+    if ! root=$(root_for "$version"); then
+        echo "skipped: BlueZ $version: its Debian release could not be fetched"
+        left_out=$((left_out + 1))
+        continue
+    fi
+    found=$(bluez_of "$root")
+    echo "BlueZ $found ($([ -n "$root" ] && echo "Debian $(basename "$root")" || echo "this system")), $(
+        basename "$(echo "$CACHE"/kernel/boot/vmlinuz-*)" | sed 's/vmlinuz-/kernel /')$(
+        [ "$parts" -eq 1 ] || echo ", $parts guests")"
+    [ "$found" = "$version" ] || say "note: asked for $version, the release now has $found"
+    for part in $(seq "$parts"); do
+        booted=$((booted + 1))
+        if [ "$together" -eq 1 ]; then
+            guest "$version" "$root" "$part" "$parts" "$results/$booted"
+            continue
+        fi
+        if [ ${#running[@]} -ge "$together" ]; then
+            wait -n -p ended "${!running[@]}" || true
+            unset "running[${ended:-none}]"
+        fi
+        guest "$version" "$root" "$part" "$parts" "$results/$booted" &
+        running[$!]=1
+    done
+done
+for each in "${!running[@]}"; do wait "$each" || true; done
 [ $mode = shell ] && exit 0
-total="$total_passed passed, $total_failed failed"
-[ $total_skipped -eq 0 ] || total+=", $total_skipped skipped"
-[ $total_retried -eq 0 ] || total+=", $total_retried run again"
-echo "$total"
-[ -n "$broken" ] && exit 70
-[ $total_failed -eq 0 ]
+: >"$results/none"
+cat "$results"/* | awk -v skipped=$left_out '
+    { passed += $1; failed += $2; skipped += $3; retried += $4; broken += $5 == "broken" }
+    END {
+        total = passed + 0 " passed, " failed + 0 " failed"
+        if (skipped) total = total ", " skipped " skipped"
+        if (retried) total = total ", " retried " run again"
+        print total
+        exit broken ? 70 : failed > 0
+    }'

@@ -13,6 +13,7 @@ Runs every test target in a process of its own, or, with --filter, the tests tha
   --sanitize thread|address   build and run with that sanitizer, in a build folder of its own
   --filter PATTERN            only tests whose names match; may be repeated
   --strict                    warnings are errors
+  --jobs N                    at most N targets at a time (default: one a processor)
   -h, --help                  show this help
 TEXT
 }
@@ -27,6 +28,7 @@ cd "$(dirname "$0")/.."
 options=(--disable-xctest)
 build=()
 filters=()
+jobs=$(nproc)
 while [ $# -gt 0 ]; do
     case $1 in
     --sanitize)
@@ -40,6 +42,11 @@ while [ $# -gt 0 ]; do
     --filter)
         [ -n "${2:-}" ] || { echo "test.sh: --filter takes a pattern" >&2; exit 2; }
         filters+=(--filter "$2")
+        shift
+        ;;
+    --jobs)
+        [[ ${2:-} =~ ^[1-9][0-9]?$ ]] || { echo "test.sh: --jobs takes a number, not '${2:-}'" >&2; exit 2; }
+        jobs=$2
         shift
         ;;
     --strict) build+=(-Xswiftc -warnings-as-errors) ;;
@@ -68,30 +75,45 @@ if [ ${#filters[@]} -gt 0 ]; then
 fi
 
 # A process for each target: tests that turn a clock by hand wait until their process is at rest, and tests of one room
-# shall not keep those of another from it. A target that hangs fails, and the rest still runs.
-passed=0
-failed=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-for folder in Tests/*Tests; do
-    target=${folder#Tests/}
-    echo "--- $target"
-    status=0
-    timeout --signal=INT --kill-after=10 900 swift test --skip-build "${build[@]}" "${options[@]}" --filter "^$target\\." \
-        >"$log" 2>&1 || status=$?
+# shall not keep those of another from it. Several at a time, since much of their time is waiting.
+# A target that hangs fails, and the rest still runs.
+logs=$(mktemp -d)
+declare -A running=()
+trap 'kill "${!running[@]}" 2>/dev/null; exit 130' INT TERM HUP
+trap 'rm -rf "$logs"' EXIT
+
+# run_target TARGET: what it has to say, when it has ended, and its numbers for the sum.
+run_target() {
+    local target=$1 log=$logs/$1 status=0 count passed failed=0 bad
+    # Nothing is built any more, so they need not wait for one another (--ignore-lock).
+    timeout --signal=INT --kill-after=10 900 swift test --ignore-lock --skip-build "${build[@]}" "${options[@]}" \
+        --filter "^$target\\." >"$log" 2>&1 || status=$?
     count=$(sed -n 's/.*Test run with \([0-9]*\) tests\{0,1\} .*/\1/p' "$log" | tail -n 1)
+    passed=${count:-0}
+    exec 8>"$logs/lock"
+    flock 8
+    echo "--- $target"
     if [ "$status" -ne 0 ] || [ "${count:-0}" -eq 0 ]; then
         cat "$log"
         [ "$status" -ne 124 ] || echo "$target did not end within 15 minutes"
         echo "$target failed (exit status $status, ${count:-0} tests)"
         bad=$(grep -c '✘ Test .* failed after' "$log" || true)
-        failed=$((failed + (bad > 0 ? bad : 1)))
-        good=$(grep -c '✔ Test .* passed after' "$log" || true)
-        passed=$((passed + good))
+        failed=$((bad > 0 ? bad : 1))
+        passed=$(grep -c '✔ Test .* passed after' "$log" || true)
     else
         grep 'Test run with' "$log" | tail -n 1
-        passed=$((passed + count))
     fi
+    echo "$passed $failed" >>"$logs/sum"
+}
+
+for folder in Tests/*Tests; do
+    if [ ${#running[@]} -ge "$jobs" ]; then
+        wait -n -p ended "${!running[@]}" || true
+        unset "running[${ended:-none}]"
+    fi
+    run_target "${folder#Tests/}" &
+    running[$!]=1
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+for each in "${!running[@]}"; do wait "$each" || true; done
+awk '{ passed += $1; failed += $2 }
+    END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || passed == 0 }' "$logs/sum"

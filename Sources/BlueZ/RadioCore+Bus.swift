@@ -209,7 +209,7 @@ extension RadioCore {
             case .success(let body):
                 core.view.load(body.first?.asManagedObjects ?? [:])
                 core.viewState = .loaded
-                core.viewPause = Limits.askAgain.lowerBound
+                core.viewPause.reset()
                 core.hadService = true
                 core.wake(&core.readyWaiters)
                 core.adapterMayHaveChanged()
@@ -232,11 +232,10 @@ extension RadioCore {
         guard case .failed = viewState, viewTimer == nil, connection != nil, isUsed else { return }
         // A service that is not there is told of when it comes. Asking would start it, over and over.
         guard owner != nil || !watch.isComplete else { return }
-        viewTimer = loop.schedule(after: viewPause) { [weak self] in
+        viewTimer = loop.schedule(after: viewPause.next()) { [weak self] in
             self?.assumeIsolated { core in
                 core.viewTimer = nil
                 guard case .failed = core.viewState, core.isUsed else { return }
-                core.viewPause = min(core.viewPause * 2, Limits.askAgain.upperBound)
                 core.askAgain()
             }
         }
@@ -258,7 +257,7 @@ extension RadioCore {
         generation += 1
         viewRequest = nil
         stopReviving()
-        viewPause = Limits.askAgain.lowerBound
+        viewPause.reset()
         owner = nil
         viewState = .failed(error)
         view = ObjectView()

@@ -123,7 +123,7 @@ extension RadioCore {
         if outcome == .failed || outcome == .notReady || outcome == .heldUp {
             retryDiscovery(after: outcome == .heldUp ? Limits.discoverHeldUp : nil)
         } else {
-            if call == .start { discoveryPause = Limits.discoverAgain.lowerBound }
+            if call == .start { discoveryPause.reset() }
             perform(next)
         }
     }
@@ -131,14 +131,13 @@ extension RadioCore {
     /// - Parameter pause: nil: the growing one.
     private func retryDiscovery(after pause: Duration?) {
         guard !scans.isEmpty else { return }
-        discoveryTimer = loop.schedule(after: pause ?? discoveryPause) { [weak self] in
+        discoveryTimer = loop.schedule(after: pause ?? discoveryPause.next()) { [weak self] in
             self?.assumeIsolated { core in
                 core.discoveryTimer = nil
                 guard core.usableAdapter != nil, !core.scans.isEmpty else { return }
                 core.perform(core.discovery.adapterReady())
             }
         }
-        if pause == nil { discoveryPause = min(discoveryPause * 2, Limits.discoverAgain.upperBound) }
     }
 
     // MARK: The adapter
@@ -156,7 +155,7 @@ extension RadioCore {
     }
 
     func resumeScans() {
-        discoveryPause = Limits.discoverAgain.lowerBound
+        discoveryPause.reset()
         for scan in scans.values where scan.isPaused {
             scan.isPaused = false
             scan.events.yield(.resumed)

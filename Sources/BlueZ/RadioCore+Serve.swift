@@ -77,7 +77,7 @@ extension RadioCore {
         session.refreshTimer = nil
         session.retryTimer?.cancel()
         session.retryTimer = nil
-        session.retryPause = Limits.registerAgain.lowerBound
+        session.retryPause.reset()
         for pending in session.pending.values {
             pending.timer.cancel()
             pending.call.fail(BlueZFailure.answer(for: .unlikelyError))
@@ -173,14 +173,12 @@ extension RadioCore {
             wake(outcome)
         }
         if failed {
-            let pause = session.retryPause
-            session.retryPause = min(pause * 2, Limits.registerAgain.upperBound)
             let id = session.id
-            session.retryTimer = loop.schedule(after: pause) { [weak self] in
+            session.retryTimer = loop.schedule(after: session.retryPause.next()) { [weak self] in
                 self?.assumeIsolated { $0.reconcile(id) }
             }
         } else {
-            session.retryPause = Limits.registerAgain.lowerBound
+            session.retryPause.reset()
         }
         guard let advertising else {
             if !session.isInterrupted, let error {

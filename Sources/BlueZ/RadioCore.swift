@@ -52,7 +52,7 @@ actor RadioCore {
     /// The `generation` that asks for the view now.
     var viewRequest: UInt64?
     /// Before a view that failed is asked for again.
-    var viewPause = Limits.askAgain.lowerBound
+    var viewPause = GrowingPause(Limits.askAgain)
     var viewTimer: TimerToken?
     var readyWaiters: [UInt64] = []
     /// Calls of the contract under way.
@@ -72,7 +72,7 @@ actor RadioCore {
     /// Whether nobody else discovered when our discovery began.
     var discoversAlone = false
     var discoveryWaiters: [UInt64] = []
-    var discoveryPause = Limits.discoverAgain.lowerBound
+    var discoveryPause = GrowingPause(Limits.discoverAgain)
     var discoveryTimer: TimerToken?
 
     // Links (RadioCore+Link).

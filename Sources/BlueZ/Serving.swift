@@ -29,7 +29,7 @@ final class Serving {
     var isStopping = false
     var refreshTimer: TimerToken?
     var retryTimer: TimerToken?
-    var retryPause = Limits.registerAgain.lowerBound
+    var retryPause = GrowingPause(Limits.registerAgain)
     /// `serve` waits for the first outcome here.
     var firstOutcome: UInt64?
     var idleWaiters: [UInt64] = []

@@ -187,7 +187,7 @@ extension BridgeCore {
         if !scans.values.allSatisfy({ before.covers($0.filter) }) { pauseScans(error) }
         scanRetry?.cancel()
         scanRetry = Task {
-            try? await Task.sleep(for: BridgeLimits.reconnect.last)
+            try? await Task.sleep(for: BridgeLimits.reconnect.upperBound)
             // An adapter that is away tells when it is back.
             if !Task.isCancelled, self.status.state == .poweredOn { self.tellScans() }
         }

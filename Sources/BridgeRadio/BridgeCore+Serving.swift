@@ -138,7 +138,7 @@ extension BridgeCore {
     }
 
     private func serveAgain(_ session: BridgeSession) async {
-        var pause = BridgeLimits.reconnect.first
+        var pause = GrowingPause(BridgeLimits.reconnect)
         while sessions[session.key] === session, !session.isStopped, case .connected(let wire) = phase {
             // What served one session at a time may speak the extension now, or the other way round.
             guard wire.isExtended == session.offer.isDetailed else { return }
@@ -149,8 +149,7 @@ extension BridgeCore {
             } catch {
                 session.interrupt(error)
             }
-            try? await Task.sleep(for: pause)
-            pause = min(pause * 2, BridgeLimits.reconnect.last)
+            try? await Task.sleep(for: pause.next())
         }
     }
 }

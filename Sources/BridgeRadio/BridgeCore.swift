@@ -172,7 +172,7 @@ actor BridgeCore {
     }
 
     private func run() async {
-        var pause = BridgeLimits.reconnect.first
+        var pause = GrowingPause(BridgeLimits.reconnect)
         while !Task.isCancelled {
             let result = await opening()
             // The phase may be another runner's by now.
@@ -186,7 +186,7 @@ actor BridgeCore {
                 scope.withLock { $0 = greeting.scope }
                 note(greeting.status)
                 enter(.connected(greeting.wire))
-                pause = BridgeLimits.reconnect.first
+                pause.reset()
                 resume()
                 while let input = await greeting.wire.socket.next(), !Task.isCancelled {
                     guard case .line(let line) = input else { break }
@@ -201,8 +201,7 @@ actor BridgeCore {
             goodbye = nil
             enter(.failed(failure))
             lost(failure)
-            try? await Task.sleep(for: pause)
-            pause = min(pause * 2, BridgeLimits.reconnect.last)
+            try? await Task.sleep(for: pause.next())
         }
     }
 

@@ -57,7 +57,7 @@ package enum BridgeLimits {
     /// The ATT MTU of a central where the bridge does not tell it: what Apple's systems agree on by themselves.
     package static let assumedMTU = 185
     /// Pauses between attempts to reach the bridge.
-    package static let reconnect: (first: Duration, last: Duration) = (.milliseconds(100), .seconds(5))
+    package static let reconnect: ClosedRange<Duration> = .milliseconds(100) ... .seconds(5)
     /// How long a bridge may take to call a command off.
     package static let cancellation: Duration = .seconds(3)
     /// How long a bridge may take to take a link down. BlueZ needs about 2 s.

@@ -11,6 +11,13 @@ import sys
 from . import cases
 
 
+def part(text):
+    number, of = map(int, text.split("/"))
+    if not 1 <= number <= of:
+        raise ValueError(text)
+    return number, of
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="lab")
     parser.add_argument("do", choices=("run", "list", "serve", "cost", "speed"))
@@ -21,6 +28,7 @@ def arguments():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--retries", type=int, default=0)
+    parser.add_argument("--part", type=part, default=(1, 1), help="I/N: this guest's share of the cases")
     return parser.parse_args()
 
 
@@ -42,8 +50,10 @@ async def serve(options, folder):
             file.write("1 0 0\n")
         return 0
     runner = Runner(lab, options.trace, options.retries)
-    chosen = list(cases.chosen(options.filter, options.core))
-    await runner.run(itertools.chain.from_iterable([chosen] * options.repeat))
+    chosen = itertools.chain.from_iterable([list(cases.chosen(options.filter, options.core))] * options.repeat)
+    # Dealt in turn, so that each guest has some of every kind; numbered as in the whole.
+    number, of = options.part
+    await runner.run(itertools.islice(enumerate(chosen, 1), number - 1, None, of))
     return 1 if runner.failed else 0
 
 

@@ -24,7 +24,8 @@ class Runner:
         self.passed = self.failed = self.skipped = self.retried = 0
 
     async def run(self, cases):
-        for number, case in enumerate(cases, 1):
+        """Pairs of a number and a case."""
+        for number, case in cases:
             reason = self._not_for(case)
             if reason:
                 self.skipped += 1

@@ -64,7 +64,7 @@ for mtu in (23, 185, 517):
             slow = mtu == 23 and size == LARGEST
 
             @case(name, core=(mtu, passcode, size) == (185, PASSCODE, 400), timeout=240 if slow else 90)
-            async def _(lab, mtu=mtu, passcode=passcode, size=size, limit=200 if slow else 60):
+            async def _(lab, mtu=mtu, passcode=passcode, size=size, limit=200 if slow else 60, slow=slow):
                 """The port of the client joins; the receipt reaches the host"""
                 payload, steps = note_of(size), []
                 host = await serving(lab, payload, passcode)
@@ -72,7 +72,11 @@ for mtu in (23, 185, 517):
                 search = phone.search(passcode=passcode, progress=steps.append)
                 expect_handoff(await search.run(limit), payload)
                 assert search.attempts[-1].hello.needs_passcode == bool(passcode)
-                assert len(search.attempts) == 1, f"{len(search.attempts)} attempts"
+                if slow and lab.patience > 1 and len(search.attempts) > 1:
+                    # The host gives one answer 60 s, and knows nothing of the lab's patience.
+                    lab.note(f"{len(search.attempts)} attempts")
+                else:
+                    assert len(search.attempts) == 1, f"{len(search.attempts)} attempts"
                 assert steps == sorted(steps) and steps[-1] == size + 16, f"progress {steps[:3]}…{steps[-3:]}"
                 assert size < LARGEST or len(steps) > 100, f"{len(steps)} steps of progress"
                 await host.delivered()
