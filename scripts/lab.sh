@@ -40,6 +40,8 @@ PORT=$HERE/Tests/Python
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab
 # shellcheck source=scripts/lib/packages.sh
 . "$HERE/scripts/lib/packages.sh"
+# shellcheck source=scripts/lib/together.sh
+. "$HERE/scripts/lib/together.sh"
 # shellcheck source=Tests/Lab/boot/setup.sh
 . "$LAB/boot/setup.sh"
 
@@ -119,9 +121,9 @@ root_for() {
     echo "$CACHE/roots/$suite"
 }
 
-# boot FOLDER PREFIX: one guest, which finds its work in that folder. Gives up after LAB_LIMIT seconds.
+# boot FOLDER PREFIX: one guest, which finds its work in that folder. Gives up after $LIMIT seconds.
 boot() {
-    local folder=$1 kernel serial=(-serial "file:$1/console.log") qemu watchdog copy status
+    local folder=$1 kernel serial=(-serial "file:$1/console.log") qemu watchdog copy status=0
     kernel=$(echo "$CACHE"/kernel/boot/vmlinuz-*)
     [ $mode = shell ] && serial=(-serial mon:stdio)
     local command=(qemu-system-x86_64 -M "pc,usb=off,vmport=off" -nodefaults -no-user-config -no-reboot
@@ -136,32 +138,30 @@ boot() {
         "${command[@]}"
         return
     fi
-    mkfifo "$folder/output.fifo"
-    # A line at a time, with the version where another guest's may stand beside it.
-    tee "$folder/output.txt" <"$folder/output.fifo" | sed -u "s/^/$2/" &
-    copy=$!
-    "${command[@]}" -device virtio-serial-pci -chardev "file,id=output,path=$folder/output.fifo" \
+    # Ctrl-C and the like: the guest ends with us.
+    trap ended_by_signal INT TERM HUP
+    : >"$folder/output.txt"
+    "${command[@]}" -device virtio-serial-pci -chardev "file,id=output,path=$folder/output.txt" \
         -device "virtserialport,chardev=output,name=output" </dev/null >"$folder/qemu.log" 2>&1 &
     qemu=$!
+    # A line at a time, with the version where another guest's may stand beside it.
+    tail -n +1 -f --pid=$qemu "$folder/output.txt" 2>/dev/null | sed -u "s/^/$2/" &
+    copy=$!
     (
-        sleep "${LAB_LIMIT:-2400}" &
+        sleep "$LIMIT" &
         trap 'kill $!' TERM
-        wait $! && say "the guest did not end within ${LAB_LIMIT:-2400} s" && kill $qemu
+        wait $! && say "the guest did not end within $LIMIT s" && kill $qemu
     ) &
     watchdog=$!
-    # Ctrl-C and the like: the guest ends with us.
-    trap 'kill $qemu $watchdog 2>/dev/null; exit 130' INT TERM HUP
-    status=0
     wait $qemu || status=$?
-    trap - INT TERM HUP
     kill $watchdog 2>/dev/null || true
     wait $watchdog 2>/dev/null || true
     wait $copy
-    rm -f "$folder/output.fifo"
     return $status
 }
 
-# guest VERSION ROOT PART OF RESULT: a folder for the run, the guest; RESULT gets what came of it.
+# guest VERSION ROOT PART OF RESULT: a folder for the run, the guest; RESULT gets what came of it: the counts of cases that
+# passed, failed, were left out and run again, or "unbooted" where the guest's Python was never reached.
 guest() {
     local version=$1 root=$2 part=$3 of=$4 result=$5 folder passed failed skipped retried prefix=''
     [ "$together" -eq 1 ] || prefix="$version  "
@@ -190,14 +190,14 @@ guest() {
         printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
         printf 'LAB_ARGUMENTS=%q\n' "$work --subject $subject --part $part/$of ${arguments[*]}"
     } >"$folder/env"
-    boot "$folder" "$prefix" || true
+    boot "$folder" "$prefix" || say "the emulator ended with $?, see $folder/qemu.log"
     [ $mode = shell ] && { rm -rf "$folder"; return 0; }
     if ! read -r passed failed skipped retried 2>/dev/null <"$folder/summary"; then
         say "the guest never reported; see $folder (console.log, output.txt)"
-        echo "0 1 0 0 $(grep -q '^ready after' "$folder/output.txt" 2>/dev/null || echo broken)" >"$result"
+        [ -e "$folder/started" ] || echo unbooted >"$result"
         return 0
     fi
-    echo "$passed $failed $skipped ${retried:-0} whole" >"$result"
+    echo "$passed $failed $skipped ${retried:-0}" >"$result"
     rm -rf "$folder/suite"
     if [ "$((failed + ${retried:-0}))" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
         echo "evidence: $folder"
@@ -227,18 +227,25 @@ fi
 # How many guests share the cases of a version: what boots shall have something to do, and what is measured be alone.
 parts=1 together=1
 if [ "$mode $work$soak" = "suite run" ]; then
+    cases=$(list | wc -l) || { say "the cases could not be listed"; exit 70; }
+    [ "$cases" -gt 0 ] || { echo "lab.sh: no case has such a name (--list names them)" >&2; exit 2; }
     together=${guests:-$(nproc)}
-    parts=$((($(list | wc -l) + 39) / 40))
+    parts=$(((cases + 39) / 40))
     [ $parts -le "$together" ] || parts=$together
     [ $((parts * ${#versions[@]})) -ge "$together" ] || together=$((parts * ${#versions[@]}))
-    [ "$together" -ge 1 ] || together=1
 fi
 # A guest is idle half of its time, waiting for a radio: one processor each is enough where there are several.
 CPUS=${LAB_CPUS:-$([ "$together" -eq 1 ] && echo 2 || echo 1)}
+# What no guest takes that does not hang, in seconds.
+case $work$soak in
+run) expected=$((cases * 40 / parts)) ;;
+run*) expected=$((soak * 20)) ;;
+*) expected=7200 ;;
+esac
+LIMIT=${LAB_LIMIT:-$(awk -v expected="${expected:-0}" -v patience="$PATIENCE" 'BEGIN { print int(900 + expected * patience) }')}
 
 results=$(mktemp -d)
-declare -A running=()
-trap 'kill "${!running[@]}" 2>/dev/null; exit 130' INT TERM HUP
+trap ended_by_signal INT TERM HUP
 trap 'rm -rf "$results"' EXIT
 left_out=0 booted=0
 for version in "${versions[@]}"; do
@@ -256,25 +263,24 @@ for version in "${versions[@]}"; do
         booted=$((booted + 1))
         if [ "$together" -eq 1 ]; then
             guest "$version" "$root" "$part" "$parts" "$results/$booted"
-            continue
+        else
+            at_most "$together" guest "$version" "$root" "$part" "$parts" "$results/$booted"
         fi
-        if [ ${#running[@]} -ge "$together" ]; then
-            wait -n -p ended "${!running[@]}" || true
-            unset "running[${ended:-none}]"
-        fi
-        guest "$version" "$root" "$part" "$parts" "$results/$booted" &
-        running[$!]=1
     done
 done
-for each in "${!running[@]}"; do wait "$each" || true; done
+wait
 [ $mode = shell ] && exit 0
-: >"$results/none"
-cat "$results"/* | awk -v skipped=$left_out '
-    { passed += $1; failed += $2; skipped += $3; retried += $4; broken += $5 == "broken" }
-    END {
-        total = passed + 0 " passed, " failed + 0 " failed"
-        if (skipped) total = total ", " skipped " skipped"
-        if (retried) total = total ", " retried " run again"
-        print total
-        exit broken ? 70 : failed > 0
-    }'
+
+# A guest that began and never reported has failed, however it came to that. Where none began, the lab could not run.
+for number in $(seq "$booted"); do cat "$results/$number" 2>/dev/null || echo lost; done |
+    awk -v skipped=$left_out -v booted=$booted '
+        $1 == "unbooted" { unbooted++; next }
+        $1 == "lost" { failed++; next }
+        { passed += $1; failed += $2; skipped += $3; retried += $4 }
+        END {
+            total = passed + 0 " passed, " failed + unbooted " failed"
+            if (skipped) total = total ", " skipped " skipped"
+            if (retried) total = total ", " retried " run again"
+            print total
+            exit unbooted == booted ? 70 : failed + unbooted > 0
+        }'

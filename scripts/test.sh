@@ -21,6 +21,8 @@ TEXT
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/lib/packages.sh
 . scripts/lib/packages.sh
+# shellcheck source=scripts/lib/together.sh
+. scripts/lib/together.sh
 # shellcheck source=scripts/lib/toolchain.sh
 . scripts/lib/toolchain.sh
 
@@ -78,16 +80,18 @@ fi
 # shall not keep those of another from it. Several at a time, since much of their time is waiting.
 # A target that hangs fails, and the rest still runs.
 logs=$(mktemp -d)
-declare -A running=()
-trap 'kill "${!running[@]}" 2>/dev/null; exit 130' INT TERM HUP
+: >"$logs/sum"
+trap ended_by_signal INT TERM HUP
 trap 'rm -rf "$logs"' EXIT
 
 # run_target TARGET: what it has to say, when it has ended, and its numbers for the sum.
 run_target() {
     local target=$1 log=$logs/$1 status=0 count passed failed=0 bad
+    trap ended_by_signal INT TERM HUP
     # Nothing is built any more, so they need not wait for one another (--ignore-lock).
     timeout --signal=INT --kill-after=10 900 swift test --ignore-lock --skip-build "${build[@]}" "${options[@]}" \
-        --filter "^$target\\." >"$log" 2>&1 || status=$?
+        --filter "^$target\\." >"$log" 2>&1 &
+    wait $! || status=$?
     count=$(sed -n 's/.*Test run with \([0-9]*\) tests\{0,1\} .*/\1/p' "$log" | tail -n 1)
     passed=${count:-0}
     exec 8>"$logs/lock"
@@ -107,13 +111,14 @@ run_target() {
 }
 
 for folder in Tests/*Tests; do
-    if [ ${#running[@]} -ge "$jobs" ]; then
-        wait -n -p ended "${!running[@]}" || true
-        unset "running[${ended:-none}]"
-    fi
-    run_target "${folder#Tests/}" &
-    running[$!]=1
+    at_most "$jobs" run_target "${folder#Tests/}"
+    targets=$((${targets:-0} + 1))
 done
-for each in "${!running[@]}"; do wait "$each" || true; done
-awk '{ passed += $1; failed += $2 }
-    END { print passed + 0 " passed, " failed + 0 " failed"; exit failed > 0 || passed == 0 }' "$logs/sum"
+wait
+# A target that told nothing has failed.
+awk -v targets="$targets" '{ passed += $1; failed += $2 }
+    END {
+        failed += targets - NR
+        print passed + 0 " passed, " failed + 0 " failed"
+        exit failed > 0
+    }' "$logs/sum"

@@ -57,6 +57,7 @@ if [ "$LAB_MODE" = shell ]; then
     setsid -c bash --rcfile boot/bashrc -i </dev/ttyS0 >/dev/ttyS0 2>&1
     status=$?
 else
+    : >/run/job/started
     # shellcheck disable=SC2086  # the arguments are words by design
     "$LAB_PYTHON" -m lab $LAB_ARGUMENTS
     status=$?

@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import importlib
-import itertools
 import logging
 import os
 import sys
@@ -50,10 +49,11 @@ async def serve(options, folder):
             file.write("1 0 0\n")
         return 0
     runner = Runner(lab, options.trace, options.retries)
-    chosen = itertools.chain.from_iterable([list(cases.chosen(options.filter, options.core))] * options.repeat)
-    # Dealt in turn, so that each guest has some of every kind; numbered as in the whole.
+    chosen = list(cases.chosen(options.filter, options.core))
+    # Dealt in turn, what may take longest first, so that each guest has as much to do; run and numbered as in the whole.
     number, of = options.part
-    await runner.run(itertools.islice(enumerate(chosen, 1), number - 1, None, of))
+    share = sorted(sorted(range(len(chosen)), key=lambda each: -chosen[each].timeout)[number - 1::of])
+    await runner.run([(each + 1, chosen[each]) for each in share] * options.repeat)
     return 1 if runner.failed else 0
 
 
