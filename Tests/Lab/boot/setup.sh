@@ -15,6 +15,17 @@ locked() {
 
 say() { echo "lab: $*" >&2; }
 
+# progress FILE: keeps a command's lines there and shows that they come: a count, or on no terminal every 50th line.
+progress() {
+    local terminal=''
+    [ -t 2 ] && terminal=1
+    tee "$1" | awk -v terminal="$terminal" '
+        terminal { printf "\r  %d steps", NR }
+        !terminal && NR % 50 == 0 { print "  " NR " steps" }
+        { fflush() }
+        END { if (terminal && NR) print "" }' >&2
+}
+
 # Debian's own mirror for this machine, from its apt sources (both formats). LAB_DEBIAN_MIRROR overrides it.
 debian_mirror() {
     if [ -n "${LAB_DEBIAN_MIRROR:-}" ]; then echo "$LAB_DEBIAN_MIRROR"; return; fi
@@ -40,7 +51,7 @@ make_kernel() {
     say "downloading the guest's kernel $package ($(apt-cache show "$package" |
         awk '/^Size:/ {printf "%d MB", $2 / 1e6; exit}'))"
     mkdir -p "$CACHE/kernel.part"
-    if ! (cd "$CACHE/kernel.part" && apt-get download -qq "$package" && dpkg -x ./*.deb . && rm ./*.deb); then
+    if ! (cd "$CACHE/kernel.part" && apt-get download "$package" >&2 && dpkg -x ./*.deb . && rm ./*.deb); then
         say "could not fetch and unpack $package"
         return 1
     fi
@@ -56,7 +67,7 @@ make_python() {
     say "making the Python environment of the peers (about 25 MB of packages)"
     rm -rf "$CACHE/venv"
     python3 -m venv "$CACHE/venv" || return
-    "$CACHE/venv/bin/pip" install -q --disable-pip-version-check -r "$wanted" || return
+    "$CACHE/venv/bin/pip" install --disable-pip-version-check -r "$wanted" | progress "$CACHE/venv.log" || return
     cp "$wanted" "$CACHE/venv/requirements.txt"
 }
 
@@ -94,7 +105,7 @@ make_root() {
     "${as_root[@]}" rm -rf "$root"
     mkdir -p "$CACHE/roots"
     if ! "${as_root[@]}" /usr/sbin/debootstrap --variant=minbase --include=bluez,dbus "$suite" "$root" "$mirror" \
-        >"$CACHE/roots/$suite.log" 2>&1; then
+        2>&1 | progress "$CACHE/roots/$suite.log"; then
         say "debootstrap of $suite failed: $(tail -1 "$CACHE/roots/$suite.log")"
         return 1
     fi
