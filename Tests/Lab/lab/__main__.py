@@ -44,10 +44,10 @@ async def serve(options, folder):
     with open("/proc/uptime", encoding="utf-8") as file:
         print(f"ready after {file.read().split('.')[0]} s", flush=True)
     if options.do in ("cost", "speed"):
-        await importlib.import_module(f".{options.do}", __package__).run(lab, options.count, options.filter)
+        failures = await importlib.import_module(f".{options.do}", __package__).run(lab, options.count, options.filter)
         with open(os.path.join(folder, "summary"), "w", encoding="utf-8") as file:
-            file.write("1 0 0\n")
-        return 0
+            file.write(f"{int(not failures)} {failures} 0 0\n")
+        return 1 if failures else 0
     runner = Runner(lab, options.trace, options.retries)
     chosen = list(cases.chosen(options.filter, options.core))
     # Dealt in turn, what may take longest first, so that each guest has as much to do; run and numbered as in the whole.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """bus_proxy.py SOCKET LOG: stands between one process and the system bus, and writes a line for each D-Bus message:
-`sent` or `received`, its kind and its member. File descriptors pass, too. For counting, never for timing."""
+`sent` or `received`, its kind, its member, what it is about (a call of Properties or its signal: the interface; else
+"-"), its serial, and the serial that it answers or 0. File descriptors pass, too. For counting, never for timing."""
 import array
 import os
 import socket
@@ -9,7 +10,10 @@ import sys
 import threading
 
 KINDS = {1: "call", 2: "return", 3: "error", 4: "signal"}
-MEMBER = b"\x03\x01s\x00"  # the header field's code and signature (D-Bus specification, "Message Format")
+# Header fields: their code and signature (D-Bus specification, "Message Format").
+MEMBER, REPLY_SERIAL = b"\x03\x01s\x00", b"\x05\x01u\x00"
+# What has an interface's name as its first argument.
+ABOUT = ("PropertiesChanged", "Get", "GetAll", "Set")
 BUS = "/run/dbus/system_bus_socket"
 
 
@@ -42,12 +46,18 @@ class Reader:
             if len(self.buffer) < header + body:
                 return
             place = self.buffer.find(MEMBER, 16, header)
-            member = "-"
-            if place >= 0:
-                [length] = struct.unpack_from(order + "I", self.buffer, place + 4)
-                member = self.buffer[place + 8 : place + 8 + length].decode(errors="replace")
-            self.log.write(f"{self.direction} {KINDS.get(self.buffer[1], '?')} {member}\n")
+            member = self.string(place + 4, order) if place >= 0 else "-"
+            about = self.string(header, order) if member in ABOUT else "-"
+            [serial] = struct.unpack_from(order + "I", self.buffer, 8)
+            place = self.buffer.find(REPLY_SERIAL, 16, header)
+            answered = struct.unpack_from(order + "I", self.buffer, place + 4)[0] if place >= 0 else 0
+            self.log.write(
+                f"{self.direction} {KINDS.get(self.buffer[1], '?')} {member} {about} {serial} {answered}\n")
             self.buffer = self.buffer[header + body :]
+
+    def string(self, place, order):
+        [length] = struct.unpack_from(order + "I", self.buffer, place)
+        return self.buffer[place + 4 : place + 4 + length].decode(errors="replace")
 
 
 def pump(source, target, reader):
@@ -82,7 +92,7 @@ def main():
         client, _ = listener.accept()
         bus = socket.socket(socket.AF_UNIX)
         bus.connect(BUS)
-        log.write("connection - -\n")
+        log.write("connection - - - 0 0\n")
         for arguments in ((client, bus, Reader("sent", log)), (bus, client, Reader("received", log))):
             threading.Thread(target=pump, args=arguments, daemon=True).start()
 

@@ -4,29 +4,22 @@
 Everything here is emulated: the seconds are no radio's and no processor's, only the ratios within one run count.
 """
 import asyncio
-import collections
+import dataclasses
 import os
 import resource
-import statistics
 import sys
 import time
 
-from . import envelope, measure
+from . import envelope, measure, trace
 from .peers.central import Central
 from .peers.peripheral import Peripheral, answers
+from .tables import Table
 
 HERE = os.path.dirname(__file__)
 ALONE = os.path.join(HERE, "peers", "alone.py")
 PROXY = "/run/lab-proxy"
+COUNTED = 5  # runs in which D-Bus messages are counted
 SCAN_ENABLE = {0x200C, 0x2042}  # LE Set Scan Enable, LE Set Extended Scan Enable
-ATT = 4  # the L2CAP channel
-
-
-def att(packet):
-    """The ATT PDU of an ACL packet, or None. (Ours are never fragmented: the controllers take 251 bytes.)"""
-    if packet[0] != 2 or len(packet) < 10 or int.from_bytes(packet[7:9], "little") != ATT:
-        return None
-    return packet[9:]
 
 
 class Watch:
@@ -44,6 +37,7 @@ class Watch:
         self.commands = self.pdus = self.own = 0
         self.handles = set()
         self.gaps, self._written = [], None
+        self._reassembly = trace.Reassembly()
         self.open = True
 
     def mark(self, name):
@@ -69,49 +63,59 @@ class Watch:
             self.mark("disconnected")
         elif packet[0] == 4 and packet[1] == 0x3E and packet[3] in (0x01, 0x0A) and packet[4] == 0:
             self.mark("connected")
-        pdu = att(packet)
+        pdu = self._reassembly.take(time.monotonic(), name, to_host, packet)
         if pdu is None:
             return
         self.pdus += 1
-        code = pdu[0]
-        handle = int.from_bytes(pdu[1:3], "little")
-        if code in (0x12, 0x1B) and handle in self.handles:
-            self.own += 2 if code == 0x12 else 1  # a write has its response
-        if code == 0x12 and not to_host and handle in self.handles:
-            self.mark("subscribing" if len(pdu) == 5 else "written")
-        if code == 0x1B and to_host:
+        if pdu.code in (trace.WRITE_REQUEST, trace.NOTIFICATION) and pdu.handle in self.handles:
+            self.own += 2 if pdu.code == trace.WRITE_REQUEST else 1  # a write has its response
+        if pdu.code == trace.WRITE_REQUEST and not to_host and pdu.handle in self.handles:
+            self.mark("subscribing" if len(pdu.data) == 5 else "written")
+        if pdu.code == trace.NOTIFICATION and to_host:
             self.mark("notification")
         # A host's side.
-        if code == 0x12 and to_host and len(pdu) > 20:
+        if pdu.code == trace.WRITE_REQUEST and to_host and len(pdu.data) > 20:
             self._written = time.monotonic()
-        if code in (0x1B, 0x23) and not to_host and self._written is not None:
+        if pdu.code in (trace.NOTIFICATION, trace.MULTIPLE_NOTIFICATION) and not to_host and self._written is not None:
             self.gaps.append(time.monotonic() - self._written)
             self._written = None
 
 
-class Table:
-    def __init__(self):
-        self.rows = collections.defaultdict(lambda: collections.defaultdict(list))
+@dataclasses.dataclass(frozen=True)
+class Message:
+    """A line of the proxy's log."""
 
-    def add(self, column, **values):
-        for row, value in values.items():
-            if value is not None:
-                self.rows[row][column].append(value)
+    direction: str
+    kind: str
+    member: str
+    about: str
+    serial: str
+    answers: str
 
-    def print(self, title, columns, rows):
-        count = max((len(values) for row in self.rows.values() for values in row.values()), default=0)
-        print(f"\n| {title}, n={count} | {' | '.join(columns)} |")
-        print("|---" * (len(columns) + 1) + "|")
-        for row, (label, form) in rows.items():
-            cells = []
-            for column in columns:
-                values = self.rows[row][column]
-                if not values:
-                    cells.append("–")
-                    continue
-                middle, low, high = statistics.median(values), min(values), max(values)
-                cells.append(form.format(middle) + ("" if low == high else f" ({form.format(low)}–{form.format(high)})"))
-            print(f"| {label} | {' | '.join(cells)} |", flush=True)
+    def __str__(self):
+        return " ".join(each for each in (self.direction, self.kind, self.member, self.about) if each != "-")
+
+    @property
+    def purpose(self):
+        """What a host has it for, where that is not what it answers."""
+        if "Advertis" in self.member or self.about.startswith("org.bluez.LEAdvertis"):
+            return "advertising"
+        if self.member in ("AcquireNotify", "StartNotify", "StopNotify", "ReadValue", "WriteValue", "Confirm"):
+            return "exchange"
+        if self.about == "org.bluez.GattCharacteristic1" and self.direction == "sent":
+            return "exchange"
+        return "objects"  # bluetoothd's own, which come and go and change
+
+
+def by_purpose(messages):
+    """{purpose: number}; an answer belongs to what it answers."""
+    asked, found = {}, {"exchange": 0, "advertising": 0, "objects": 0}
+    for each in messages:
+        if each.kind == "call":
+            asked[each.direction, each.serial] = each.purpose
+        other = "received" if each.direction == "sent" else "sent"
+        found[asked.get((other, each.answers), each.purpose)] += 1
+    return found
 
 
 def python(*arguments):
@@ -124,6 +128,7 @@ class Cost:
 
     def __init__(self, lab):
         self.lab = lab
+        self.failures = 0
         self.environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 
     def client(self, name):
@@ -159,6 +164,21 @@ class Cost:
 
     # Clients
 
+    def failed(self, name, why):
+        """The others' figures still count."""
+        self.failures += 1
+        print(f"lab: {name}: {why}", flush=True)
+
+    @staticmethod
+    async def output(process):
+        """All that it says, and when it first told the payload."""
+        lines, told = [], None
+        async for line in process.stdout:
+            lines.append(line)
+            if told is None and b"SWIFT42" in line:
+                told = time.monotonic()
+        return b"".join(lines), told
+
     async def one_client(self, watch, table, name, host, proxied=False):
         watch.reset()
         watch.handles = {host.message.handle, host.message.handle + 1}
@@ -166,26 +186,29 @@ class Cost:
         began = time.monotonic()
         process = await self.spawn(self.client(name), proxied)
         watch.pid = process.pid
-        out, errors = await asyncio.wait_for(process.communicate(), self.lab.seconds(90))
+        (_, told), errors, _ = await asyncio.wait_for(
+            asyncio.gather(self.output(process), process.stderr.read(), process.wait()), self.lab.seconds(90))
         ended = time.monotonic()
         watch.pid, watch.open = None, False
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if process.returncode != 0 or b"SWIFT42" not in out:
-            print(f"lab: {name} failed: {errors.decode(errors='replace').strip().splitlines()[-1:]}", flush=True)
-            return
+        if process.returncode != 0 or told is None:
+            return self.failed(name, errors.decode(errors="replace").strip().splitlines()[-1:])
         marks, shots = watch.marks, watch.snapshots
-        if "disconnected" not in marks or "disconnected" not in shots:
-            return
+        # One that ends as its link does may be gone when that is looked at.
+        cpu, memory = None, None
+        if "disconnected" in shots:
+            cpu, memory = shots["disconnected"][0] - shots["scan"][0], shots["disconnected"][1] / 1024
         # The controller tells the start of the scan; what the process did before is its own start.
         table.add(
             name,
             connected=marks["connected"] - marks["scan"],
             notification=marks["notification"] - marks["scan"],
+            told=(told - marks["notification"]) * 1000,
             disconnected=marks["disconnected"] - marks["scan"],
             whole=ended - began,
-            cpu=shots["disconnected"][0] - shots["scan"][0],
+            cpu=cpu,
             whole_cpu=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-            memory=shots["disconnected"][1] / 1024,
+            memory=memory,
             switches=after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw,
             pdus=watch.pdus, own=watch.own, commands=watch.commands)
 
@@ -202,6 +225,7 @@ class Cost:
         rows = {
             "connected": ("scan → connected, s", "{:.2f}"),
             "notification": ("scan → notification, s", "{:.2f}"),
+            "told": ("notification → the program tells the payload, ms", "{:.0f}"),
             "disconnected": ("scan → disconnected, s", "{:.2f}"),
             "whole": ("start → end of the process, s", "{:.2f}"),
             "cpu": ("CPU scan → disconnected, s", "{:.3f}"),
@@ -214,22 +238,31 @@ class Cost:
         }
         cold.print("client, cold", self.CLIENTS, rows)
         warm.print("client, BlueZ's cache warm", self.CLIENTS, rows)
-        await self.count_client_messages(watch)
+        for title, table in (("cold", cold), ("warm", warm)):
+            table.ratios(title, "nearby", (
+                ("notification", "scan → notification", "SimpleBLE", 1.05),
+                ("notification", "scan → notification", "bleak", 0.67),
+                ("cpu", "CPU scan → disconnected", "SimpleBLE", 0.3),
+                ("cpu", "CPU scan → disconnected", "bleak", 0.3),
+                ("memory", "most resident memory", "SimpleBLE", 0.6),
+                ("switches", "context switches", "bleak", 1.0)))
+        await self.count_client_messages(watch, min(count, COUNTED))
 
-    async def count_client_messages(self, watch):
+    async def count_client_messages(self, watch, count):
         proxy, log = await self.proxy()
         table, calls = Table(), {}
-        for name in self.CLIENTS:
-            host = await Peripheral(self.lab, answers(envelope.handoff(), pause=0)).start()
-            size = os.path.getsize(log)
-            await self.one_client(watch, Table(), name, host, proxied=True)
-            lines = self.lines(log, size)
-            calls[name] = [member for kind, member in lines if kind == "sent call"]
-            table.add(
-                name, sent=sum(kind.startswith("sent") for kind, _ in lines), calls=len(calls[name]),
-                received=sum(kind.startswith("received") for kind, _ in lines),
-                connections=sum(kind.startswith("connection") for kind, _ in lines))
-            await self.lab.clean()
+        for _ in range(count):
+            for name in self.CLIENTS:
+                host = await Peripheral(self.lab, answers(envelope.handoff(), pause=0)).start()
+                start = os.path.getsize(log)
+                await self.one_client(watch, Table(), name, host, proxied=True)
+                found = self.lines(log, start)
+                calls[name] = [each.member for each in found if (each.direction, each.kind) == ("sent", "call")]
+                table.add(
+                    name, sent=sum(each.direction == "sent" for each in found), calls=len(calls[name]),
+                    received=sum(each.direction == "received" for each in found),
+                    connections=sum(each.direction == "connection" for each in found))
+                await self.lab.clean()
         proxy.kill()
         table.print("client, D-Bus, cold", self.CLIENTS, {
             "sent": ("messages sent", "{:.0f}"), "calls": ("… of which calls", "{:.0f}"),
@@ -241,7 +274,7 @@ class Cost:
     def lines(log, start):
         with open(log, encoding="utf-8") as file:
             file.seek(start)
-            return [tuple(line.strip().rsplit(" ", 1)) for line in file]
+            return [Message(*line.split()) for line in file]
 
     # Hosts
 
@@ -251,7 +284,7 @@ class Cost:
             if not line:
                 errors = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
                 raise RuntimeError(f"{name} does not start: {errors[-1:]}")
-        # What it says from now on is not read; it is little.
+        # What it says from now on is not read; it is little. Nor is what it still does when it begins a handoff's cost.
         await asyncio.sleep(1.5)
         return process
 
@@ -259,58 +292,75 @@ class Cost:
         phone = Central.android(self.lab)
         try:
             await phone.join()
-            await asyncio.sleep(1.0)
         finally:
             await phone.close()
             self.lab.peers.remove(phone)
+        # To advertise again belongs to a handoff's cost.
+        await asyncio.sleep(1.0)
 
     async def hosts(self, count, block=5):
         watch = Watch(self.lab.recorder, "hci0")
         table = Table()
-        blocks = max(1, count // block)
-        for number in range(blocks):
+        for number in range(-(-count // block)):
             for turn in range(len(self.HOSTS)):
                 name = self.HOSTS[(number + turn) % len(self.HOSTS)]
                 process = await self.started(name)
                 try:
                     table.add(name, idle=measure.memory(process.pid)["VmRSS"] / 1024)
-                    for _ in range(min(block, count)):
-                        watch.reset()
-                        cpu = measure.processor(process.pid)
-                        await self.one_guest()
-                        if watch.gaps:
-                            table.add(name, gap=watch.gaps[0] * 1000, cpu=(measure.processor(process.pid) - cpu) * 1000)
+                    for guest in range(min(block, count - number * block)):
+                        await self.one_measured_guest(watch, table, name, process.pid, is_first=guest == 0)
                 except Exception as error:  # a library's host that fails is a finding, not the end of the table
-                    print(f"lab: {name}: {error!r}", flush=True)
+                    self.failed(name, repr(error))
                 process.kill()
                 await process.wait()
                 await self.lab.clean()
-        await self.count_host_messages(table)
+        await self.count_host_messages(table, min(count, COUNTED))
         table.print("host", self.HOSTS, {
             "gap": ("ATT write received → notification sent, ms", "{:.1f}"),
             "cpu": ("CPU a handoff, ms", "{:.1f}"),
+            "first": ("CPU of a process's first handoff, ms", "{:.1f}"),
+            "switches": ("context switches a handoff", "{:.0f}"),
+            "pdus": ("ATT PDUs a handoff", "{:.0f}"),
+            "commands": ("HCI commands a handoff", "{:.0f}"),
             "idle": ("idle resident memory, MB", "{:.1f}"),
             "start": ("D-Bus messages at start", "{:.0f}"),
-            "handoff": ("D-Bus messages a handoff, with advertising again", "{:.0f}")})
+            "exchange": ("D-Bus messages a handoff: the exchange", "{:.0f}"),
+            "advertising": ("… to advertise again", "{:.0f}"),
+            "objects": ("… about bluetoothd's objects", "{:.0f}")})
+        table.ratios("host", "nearby", (
+            ("gap", "ATT write received → notification sent", "dbus-fast", 0.6),
+            ("cpu", "CPU a handoff", "dbus-fast", 0.3)))
 
-    async def count_host_messages(self, table):
+    async def one_measured_guest(self, watch, table, name, pid, is_first):
+        watch.reset()
+        cpu, switches = measure.processor(pid), measure.switches(pid)
+        await self.one_guest()
+        cpu, switches = (measure.processor(pid) - cpu) * 1000, measure.switches(pid) - switches
+        if not watch.gaps:
+            return self.failed(name, "no notification was seen")
+        table.add(name, gap=watch.gaps[0] * 1000, pdus=watch.pdus, commands=watch.commands)
+        # An emulated processor translates code when it first comes to it.
+        table.add(name, **({"first": cpu} if is_first else {"cpu": cpu, "switches": switches}))
+
+    async def count_host_messages(self, table, count):
         proxy, log = await self.proxy()
         for name in self.HOSTS:
-            size = os.path.getsize(log)
+            start = os.path.getsize(log)
             process = await self.started(name, proxied=True)
-            lines = self.lines(log, size)
-            table.add(name, start=sum(kind.split()[0] in ("sent", "received") for kind, _ in lines))
-            print(f"{name} at start: {', '.join(' '.join(line) for line in lines)}")
+            found = self.lines(log, start)
+            table.add(name, start=sum(each.direction != "connection" for each in found))
+            print(f"{name} at start: {', '.join(map(str, found))}")
             try:
-                # The second guest is the rule: the first may show the host what the controller can do.
+                # The first guest may show the host what the controller can do.
                 await self.one_guest()
-                started = os.path.getsize(log)
-                await self.one_guest()
-                lines = self.lines(log, started)
-                table.add(name, handoff=len(lines))
-                print(f"{name} a handoff: {', '.join(' '.join(line) for line in lines)}")
+                for _ in range(count):
+                    start = os.path.getsize(log)
+                    await self.one_guest()
+                    found = self.lines(log, start)
+                    table.add(name, **by_purpose(found))
+                print(f"{name} a handoff: {', '.join(map(str, found))}")
             except Exception as error:
-                print(f"lab: {name}: {error!r}", flush=True)
+                self.failed(name, repr(error))
             process.kill()
             await process.wait()
             await self.lab.clean()
@@ -318,7 +368,9 @@ class Cost:
 
 
 async def run(lab, count, only=()):
+    """How many measurements failed."""
     cost = Cost(lab)
     for name, measured in (("clients", cost.clients), ("hosts", cost.hosts)):
         if not only or name in only:
             await measured(count)
+    return cost.failures

@@ -16,9 +16,10 @@ import time
 from bumble.gatt import GATT_CLIENT_CHARACTERISTIC_CONFIGURATION_DESCRIPTOR
 
 from . import envelope, trace
-from .cost import ALONE, Table, python
+from .cost import ALONE, python
 from .peers.central import Central
 from .peers.port import PortCentral
+from .tables import Table, ratio_line
 
 PROFILES = ("basic", "extended")
 HANDOFF, LARGEST = 400, 65_536  # bytes of an envelope
@@ -78,23 +79,16 @@ class Exchange:
         return self.values[-1][0] - self.values[0][0]
 
 
-def ratio_line(label, own, others, target, least=False):
-    """The ratio of medians, the median of the ratios of each round, and what was wanted."""
-    rounds = [mine / other for mine, other in zip(own, others) if other]  # as many as both have
-    if not rounds:
-        return f"{label}: nothing measured"
-    middle = statistics.median(own) / statistics.median(others)
-    met = middle >= target if least else middle <= target
-    return (
-        f"{label}: {middle:.3f} (by rounds {statistics.median(rounds):.3f}, {min(rounds):.3f}–{max(rounds):.3f}; "
-        f"n={len(rounds)}; wanted {'≥' if least else '≤'} {target}: {'met' if met else 'MISSED'})"
-    )
-
-
 class Speed:
     def __init__(self, lab):
         self.lab = lab
+        self.failures = 0
         self.environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+
+    def failed(self, name, why):
+        """The others' figures still count."""
+        self.failures += 1
+        print(f"lab: {name}: {why}", flush=True)
 
     async def spawn(self, command):
         return await asyncio.create_subprocess_exec(
@@ -151,13 +145,11 @@ class Speed:
         results = [json.loads(line) for line in out.splitlines() if b'"handoff"' in line]
         if process.returncode != 0 or not results:
             last = errors.decode(errors="replace").strip().splitlines()[-1:]
-            print(f"lab: {profile}: exit status {process.returncode}: {last}", flush=True)
-            return None
+            return self.failed(profile, f"exit status {process.returncode}: {last}")
         try:
             exchange = Exchange(self.lab.recorder.packets, "hci1", attributes)
         except ValueError as error:
-            print(f"lab: {profile}: {error}", flush=True)
-            return None
+            return self.failed(profile, error)
         timing = results[-1]["timing"]
         table.add(
             f"{profile}, {temperature}", answered=exchange.answered,
@@ -265,7 +257,7 @@ class Speed:
                             name, rate=LARGEST / exchange.transfer / 1024, whole=whole,
                             notifications=len(exchange.values), bytes=sum(len(value) for _, value in exchange.values))
                 except Exception as error:  # the other one's figures still count
-                    print(f"lab: {name}: {error!r}", flush=True)
+                    self.failed(name, repr(error))
                 await self.stop(process)
         os.unlink(file)
         table.print(
@@ -286,3 +278,4 @@ async def run(lab, count, only=()):
         if not only or name in only:
             await measured(count)
     print(f"took {(time.monotonic() - began) / 60:.0f} min", flush=True)
+    return speed.failures

@@ -18,7 +18,12 @@ lab = types.SimpleNamespace(seconds=lambda limit: limit, at_end=lambda action: N
 async def client():
     from lab.peers.bleak_client import BleakJoin
 
-    print(await BleakJoin(lab, adapter).join())
+    join = BleakJoin(lab, adapter)
+    await join.connect()
+    await join.subscribe()
+    await join.write()
+    print(await join.answer(), flush=True)
+    await join.client.disconnect()
 
 
 async def host():
