@@ -128,6 +128,12 @@ extension Device1 {
         DBusCall(BlueZName.service, device, BlueZName.device, "Connect", returning: "", timeout: .seconds(60))
     }
 
+    static func isConnected(_ device: ObjectPath) -> DBusCall {
+        DBusCall(
+            BlueZName.service, device, BlueZName.properties, "Get",
+            [.string(BlueZName.device), .string("Connected")], returning: "v", timeout: Limits.connectedLag)
+    }
+
     /// Also calls off a `Connect` under way.
     static func disconnect(_ device: ObjectPath) -> DBusCall {
         DBusCall(

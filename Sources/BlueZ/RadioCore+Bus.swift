@@ -299,7 +299,7 @@ extension RadioCore {
         }
     }
 
-    private func handle(_ changes: [ObjectView.Change]) {
+    func handle(_ changes: [ObjectView.Change]) {
         for change in changes {
             switch change {
             case .adapter:

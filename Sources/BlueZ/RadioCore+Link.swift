@@ -74,6 +74,7 @@ extension RadioCore {
         case .success:
             if connected { return linkUp(link) }
             link.awaitsConnected = true
+            askConnected(link.path)
             // One branch of bluetoothd answers success without a link (rule 20): `Connected` decides.
             loop.schedule(after: Limits.connectedLag) { [weak self] in
                 self?.assumeIsolated { core in
@@ -91,6 +92,17 @@ extension RadioCore {
             }
             if error.name == BlueZError.alreadyConnected, connected { return linkUp(link) }
             wake(waiter, with: BlueZFailure.error(error, during: .connect, subject: subject(link.path)))
+        }
+    }
+
+    /// Since 5.66 bluetoothd never signals `Connected` for a link whose ATT socket is connected before the kernel tells of
+    /// the link: att_connect_cb() has noted it silently, and device_add_connection() finds nothing new (src/device.c,
+    /// commit 73b301372).
+    private func askConnected(_ path: ObjectPath) {
+        send(Device1.isConnected(path)) { core, result in
+            guard case .success(let body) = result, body.first?.asBool == true else { return }
+            core.handle(
+                core.view.changed(path, BlueZName.device, ["Connected": .bool(true)], invalidated: []))
         }
     }
 

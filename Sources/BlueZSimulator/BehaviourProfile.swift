@@ -65,6 +65,9 @@ public struct BehaviourProfile: Sendable, Hashable {
 
     /// `ServicesResolved` turns true before the GATT objects are exported (bluez/bluez#1489).
     public var resolvesBeforeExporting = false
+    /// `Connected` turns true without a signal: the ATT socket is connected before the kernel tells of the link (src/device.c,
+    /// att_connect_cb, since 5.66).
+    public var connectsSilently = false
     /// A notification's signal overtakes the answer to StartNotify (hbldh/bleak#1885).
     public var notifiesBeforeStartNotifyAnswer = false
     /// What `mtu` in the options says where it is larger than what the central uses: a phone that asked for 185 and

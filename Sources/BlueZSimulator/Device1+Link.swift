@@ -49,7 +49,7 @@ extension Device1 {
         connectTask = nil
         isConnected = true
         stopTemporaryTimer()
-        signal(["Connected"])
+        if !adapter.profile.connectsSilently { signal(["Connected"]) }
         pendingConnect?.reply()
         pendingConnect = nil
         Task { [weak self] in

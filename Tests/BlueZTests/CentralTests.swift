@@ -268,6 +268,19 @@ extension OnABus {
             #expect(error?.code == .connectionFailed)
         }
 
+        /// bluetoothd 5.66 and later, where its ATT socket is faster than the kernel's event.
+        @Test func aLinkThatIsNeverSignalledIsUp() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1)
+            fake.on("Connect") { call in
+                fake.setSilently(device, "org.bluez.Device1", ["Connected": .bool(true)])
+                call.reply()
+            }
+            let link = try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
+            try await fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
+            #expect(await link.disconnection() == .unknown)
+        }
+
         /// Rule 20: never Connect what is connected.
         @Test func usesALinkThatIsThere() async throws {
             let fake = try await FakeBlueZ()

@@ -88,6 +88,11 @@ final class FakeBlueZ: Sendable {
             invalidated: invalidated)
     }
 
+    /// As `set`, and nobody is told.
+    func setSilently(_ path: ObjectPath, _ interface: String, _ values: [String: DBusValue]) {
+        state.object(path)?.set(interface, values, [])
+    }
+
     @discardableResult
     func addDevice(_ number: Int, _ properties: [String: DBusValue] = [:]) async throws -> ObjectPath {
         let path = Self.device(number)

@@ -29,6 +29,15 @@ import Testing
         #expect(outcome.isExpected)
     }
 
+    /// Where bluetoothd never signals that a link is up.
+    @Test(arguments: ContractCase.handoff.filter { $0.needs.isEmpty })
+    func handoffHoldsWithSilentLinks(_ handoffCase: ContractCase) async throws {
+        var profile = BehaviourProfile.bluez582
+        profile.connectsSilently = true
+        let (outcome, _) = try await BlueZBench.check(handoffCase, on: profile)
+        #expect(outcome.isExpected)
+    }
+
     /// And across a bridge on top of that: TCP, its server, BlueZ's room, D-Bus and a simulated bluetoothd.
     @Test(arguments: ContractCase.all)
     func contractHoldsThroughBridges(_ contractCase: ContractCase) async throws {
