@@ -12,8 +12,8 @@ from .common import HERE, NotMeasured, child, private_bus, spread, table, verdic
 
 ROUNDS = 20
 BLOCKS, HANDOFFS = 5, 5
-#: SimpleBLE's calls time out now and then, here as in the lab.
-MAY_FAIL = 3
+#: SimpleBLE's calls time out now and then, here as in the lab; the more, the busier the machine is.
+MAY_FAIL = 6
 APP = "com.example.lab"
 PLAYER = HERE / "measure" / "played_bluez.py"
 LAB = HERE.parent / "Tests" / "Lab"
