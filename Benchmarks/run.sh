@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Measures what docs/performance.md states: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|all]…
+# Measures what docs/performance.md states: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|peers|all]…
 # A missed target is a line in the table; the exit status is 1 only if something could not be measured.
 set -eu
 cd "$(dirname "$0")"
@@ -9,10 +9,10 @@ cd "$(dirname "$0")"
 names=
 for name in "$@"; do
     case $name in
-    dbus | idle | binary | joins | sealed | bridge) names="$names $name" ;;
-    all) names="dbus idle binary joins sealed bridge" ;;
+    dbus | idle | binary | joins | sealed | bridge | peers) names="$names $name" ;;
+    all) names="dbus idle binary joins sealed bridge peers" ;;
     *)
-        echo "usage: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|all]…" >&2
+        echo "usage: Benchmarks/run.sh [dbus|idle|binary|joins|sealed|bridge|peers|all]…" >&2
         exit 2
         ;;
     esac
@@ -28,15 +28,20 @@ done
 flags="-c release --static-swift-stdlib"
 nearby=none
 root=none
+python=none
+
+compile() {
+    mkdir -p .build/c
+    # shellcheck disable=SC2046 # several words are meant
+    cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror -o ".build/c/$1" "C/$1.c" \
+        $(pkg-config --cflags --libs dbus-1)
+}
+
 for name in $names; do
     case $name in
     dbus)
-        mkdir -p .build/c
-        for program in echo_server blocking_caller; do
-            # shellcheck disable=SC2046 # several words are meant
-            cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror -o ".build/c/$program" "C/$program.c" \
-                $(pkg-config --cflags --libs dbus-1)
-        done
+        compile echo_server
+        compile blocking_caller
         # shellcheck disable=SC2086
         swift build $flags --product DBusRoundTrip >&2
         ;;
@@ -55,9 +60,15 @@ for name in $names; do
         # shellcheck disable=SC2086
         root=$(swift build $flags --package-path .. --show-bin-path)
         ;;
+    peers)
+        compile bare_host
+        # The lab's environment has SimpleBLE too.
+        python=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab/venv/bin/python
+        [ -x "$python" ] || python=$(../scripts/python-env.sh)
+        ;;
     esac
     case $name in
-    idle | binary | bridge)
+    idle | binary | bridge | peers)
         # shellcheck disable=SC2086
         swift build $flags --package-path .. --product nearby >&2
         # shellcheck disable=SC2086
@@ -69,4 +80,5 @@ done
 # shellcheck disable=SC2086
 swift=$(swift build $flags --show-bin-path)
 # shellcheck disable=SC2086
-exec python3 -m measure --c .build/c --swift "$swift" --nearby "$nearby" --root "$root" $names
+exec python3 -m measure --c .build/c --swift "$swift" --nearby "$nearby" --root "$root" \
+    --python "$python" $names

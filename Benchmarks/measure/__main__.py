@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--swift", type=pathlib.Path, required=True)
     parser.add_argument("--nearby", type=pathlib.Path, required=True)
     parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--python", type=pathlib.Path, required=True)
     parser.add_argument("names", nargs="+")
     arguments = parser.parse_args()
     print(facts())

@@ -28,13 +28,15 @@ extension BluetoothAddress: LosslessStringConvertible {
     }
 
     public init?(_ description: String, kind: Kind) {
-        let parts = description.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 6 else { return nil }
+        guard description.utf8.count == 17 else { return nil }
         var value: UInt64 = 0
-        for part in parts {
-            guard part.utf8.count == 2, part.first != "+", part.first != "-", let octet = UInt8(part, radix: 16)
-            else { return nil }
-            value = value << 8 | UInt64(octet)
+        for (index, unit) in description.utf8.enumerated() {
+            if index % 3 == 2 {
+                guard unit == UInt8(ascii: ":") else { return nil }
+            } else {
+                guard let digit = unit.hexValue else { return nil }
+                value = value << 4 | UInt64(digit)
+            }
         }
         self.init(rawValue: value, kind: kind)
     }

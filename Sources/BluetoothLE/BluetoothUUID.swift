@@ -19,8 +19,12 @@ public struct BluetoothUUID: Hashable, Sendable {
 
     /// A 32-bit UUID assigned by the Bluetooth SIG.
     public init(_ short: UInt32) {
-        high = UInt64(short) << 32 | Self.baseHigh
-        low = Self.baseLow
+        self.init(high: UInt64(short) << 32 | Self.baseHigh, low: Self.baseLow)
+    }
+
+    private init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
     }
 
     /// The UUID of these 16 bytes in printed (big-endian) order; `nil` unless there are exactly 16.
@@ -31,8 +35,7 @@ public struct BluetoothUUID: Hashable, Sendable {
         for (index, byte) in bytes.enumerated() {
             if index < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
         }
-        self.high = high
-        self.low = low
+        self.init(high: high, low: low)
     }
 
     /// The 16 bytes in printed (big-endian) order. In the air they travel the other way round.
@@ -78,26 +81,20 @@ extension BluetoothUUID: LosslessStringConvertible {
         if text.hasPrefix("0x") || text.hasPrefix("0X") { text = text.dropFirst(2) }
         switch text.utf8.count {
         case 4, 8:
-            guard text.utf8.allSatisfy(Self.isHexDigit), let short = UInt32(text, radix: 16) else { return nil }
+            guard text.utf8.allSatisfy({ $0.hexValue != nil }), let short = UInt32(text, radix: 16) else { return nil }
             self.init(short)
         case 36:
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(16)
-            var pending: UInt8?
+            var high: UInt64 = 0
+            var low: UInt64 = 0
             for (index, unit) in text.utf8.enumerated() {
                 if index == 8 || index == 13 || index == 18 || index == 23 {
                     guard unit == UInt8(ascii: "-") else { return nil }
-                    continue
-                }
-                guard let digit = Self.hexValue(unit) else { return nil }
-                if let high = pending {
-                    bytes.append(high << 4 | digit)
-                    pending = nil
                 } else {
-                    pending = digit
+                    guard let digit = unit.hexValue else { return nil }
+                    if index < 18 { high = high << 4 | UInt64(digit) } else { low = low << 4 | UInt64(digit) }
                 }
             }
-            self.init(bytes: bytes)
+            self.init(high: high, low: low)
         default:
             return nil
         }
@@ -111,14 +108,15 @@ extension BluetoothUUID: LosslessStringConvertible {
         default: longDescription.uppercased()
         }
     }
+}
 
-    private static func isHexDigit(_ unit: UInt8) -> Bool { hexValue(unit) != nil }
-
-    private static func hexValue(_ unit: UInt8) -> UInt8? {
-        switch unit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): unit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): unit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): unit - UInt8(ascii: "A") + 10
+extension UInt8 {
+    /// What a hexadecimal digit in ASCII, in either case, stands for.
+    var hexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
         default: nil
         }
     }

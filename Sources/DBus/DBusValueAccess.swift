@@ -111,8 +111,7 @@ extension DBusValue {
     /// A dictionary with string keys; values that are variants come unwrapped. Of equal keys the last one counts.
     public var asDictionary: [String: DBusValue]? {
         guard case .dictionary(key: .string, value: _, let entries) = unwrapped else { return nil }
-        var result: [String: DBusValue] = [:]
-        result.reserveCapacity(entries.count)
+        var result = [String: DBusValue](minimumCapacity: entries.count)
         for entry in entries {
             if case .string(let key) = entry.key { result[key] = entry.value.unwrapped }
         }
@@ -122,8 +121,7 @@ extension DBusValue {
     /// An answer to `GetManagedObjects` (`a{oa{sa{sv}}}`): path, interface, property, value without its variant.
     public var asManagedObjects: [ObjectPath: [String: [String: DBusValue]]]? {
         guard case .dictionary(key: .objectPath, value: _, let entries) = unwrapped else { return nil }
-        var result: [ObjectPath: [String: [String: DBusValue]]] = [:]
-        result.reserveCapacity(entries.count)
+        var result = [ObjectPath: [String: [String: DBusValue]]](minimumCapacity: entries.count)
         for entry in entries {
             guard case .objectPath(let path) = entry.key, let interfaces = entry.value.asInterfaces else { return nil }
             result[path] = interfaces
@@ -134,8 +132,7 @@ extension DBusValue {
     /// Interfaces with their properties (`a{sa{sv}}`), as in `InterfacesAdded`.
     public var asInterfaces: [String: [String: DBusValue]]? {
         guard case .dictionary(key: .string, value: _, let entries) = unwrapped else { return nil }
-        var result: [String: [String: DBusValue]] = [:]
-        result.reserveCapacity(entries.count)
+        var result = [String: [String: DBusValue]](minimumCapacity: entries.count)
         for entry in entries {
             guard case .string(let name) = entry.key, let properties = entry.value.asDictionary else { return nil }
             result[name] = properties

@@ -88,9 +88,11 @@ extension ConnectionCore {
     }
 
     private func answerProperties(_ call: IncomingCall, _ raw: OpaquePointer) throws(DBusError) -> [DBusValue] {
-        let signatures = ["Get": "ss", "GetAll": "s", "Set": "ssv"]
-        guard let signature = signatures[call.member] else { throw unknownMethod(call) }
-        guard call.signature == signature else { throw wrongSignature(call, signature) }
+        switch call.member {
+        case "Get": try expect(call, "Get", "ss")
+        case "GetAll": try expect(call, "GetAll", "s")
+        default: try expect(call, "Set", "ssv")
+        }
         let arguments = try MessageReader.body(of: raw)
         let interfaceName = arguments[0].asString ?? ""
         guard let record = objects[call.path] else {

@@ -52,14 +52,17 @@ public struct ObjectPath: Hashable, Sendable, Comparable, CustomStringConvertibl
 
     /// The path without its last element; nil for the root.
     public var parent: ObjectPath? {
-        guard self != .root, let slash = string.lastIndex(of: "/") else { return nil }
+        guard self != .root, let slash = lastSlash else { return nil }
         return slash == string.startIndex ? .root : ObjectPath(trusted: String(string[..<slash]))
     }
 
     /// The text after the last `/`.
     public var lastElement: String {
-        string.lastIndex(of: "/").map { String(string[string.index(after: $0)...]) } ?? string
+        lastSlash.map { String(string[string.utf8.index(after: $0)...]) } ?? string
     }
+
+    /// Looked for among the bytes: taking a string's characters apart is dear, and every signal's path is looked at.
+    private var lastSlash: String.Index? { string.utf8.lastIndex(of: UInt8(ascii: "/")) }
 
     /// Whether this path lies beneath the other one (and is not the same).
     public func isBeneath(_ ancestor: ObjectPath) -> Bool {

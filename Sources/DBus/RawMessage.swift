@@ -55,8 +55,8 @@ struct RawMessage: ~Copyable {
         let message = try answer(.error, serial, sender)
         let name = error.name.flatMap { Names.isInterface($0) ? $0 : nil } ?? ErrorName.failed
         try message.set(dbus_message_set_error_name(message.pointer, name))
-        let text = String(error.message.prefix(while: { $0 != "\0" })).clipped(toBytes: Limits.errorTextBytes)
-        try MessageWriter.append([.string(text.utf8.contains(0) ? "" : text)], to: message.pointer)
+        let text = String(decoding: error.message.utf8.prefix { $0 != 0 }, as: UTF8.self)
+        try MessageWriter.append([.string(text.clipped(toBytes: Limits.errorTextBytes))], to: message.pointer)
         return message
     }
 

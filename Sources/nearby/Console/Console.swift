@@ -72,9 +72,9 @@ final class Console: Sendable {
     }
 
     /// What is going on just now: one line that the next one replaces. Only on a terminal.
-    func status(_ text: String) {
+    func status(_ text: @autoclosure () -> String) {
         guard streams.errorsAreTerminal, !options.quiet else { return }
-        let line = PlainText.clipped(text, columns: max(1, terminalSize.columns - 1))
+        let line = PlainText.clipped(text(), columns: max(1, terminalSize.columns - 1))
         state.withLock { state in
             guard state.live != line else { return }
             state.live = line
@@ -88,8 +88,8 @@ final class Console: Sendable {
     }
 
     /// A line on standard error with `--verbose`.
-    func detail(_ text: String) {
-        if options.verbose { error(text) }
+    func detail(_ text: @autoclosure () -> String) {
+        if options.verbose { error(text()) }
     }
 
     /// A line on standard error, whatever the options.
