@@ -187,6 +187,7 @@ guest() {
         printf 'LAB_NEARBY=%q\n' "$nearby"
         printf 'LAB_CONTRACT=%q\n' "$contract"
         printf 'LAB_SOAK=%q\n' "$soak"
+        printf 'LAB_BARE_HOST=%q\n' "$bare_host"
         printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
         printf 'LAB_ARGUMENTS=%q\n' "$work --subject $subject --part $part/$of ${arguments[*]}"
     } >"$folder/env"
@@ -222,6 +223,15 @@ fi
 if [ "$subject $mode $work$soak$contract$without_contract" = "nearby suite run" ] && [[ " ${arguments[*]} " != *" --core "* ]]; then
     (cd "$HERE" && swift build --product LabContract >&2) || exit 70
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
+fi
+
+# The least that a host can cost, for comparison.
+bare_host=''
+if [ "$work" = cost ] && command -v cc >/dev/null && pkg-config --exists dbus-1 2>/dev/null; then
+    bare_host=$CACHE/bare_host
+    # shellcheck disable=SC2046  # several words are meant
+    cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -o "$bare_host" "$HERE/Benchmarks/C/bare_host.c" \
+        $(pkg-config --cflags --libs dbus-1) || exit 70
 fi
 
 # How many guests share the cases of a version: what boots shall have something to do, and what is measured be alone.

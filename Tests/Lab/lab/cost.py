@@ -125,9 +125,13 @@ def python(*arguments):
 class Cost:
     CLIENTS = ("nearby", "bleak", "SimpleBLE")
     HOSTS = ("nearby", "dbus-fast", "bless", "bluez-peripheral")
+    # libdbus and next to nothing else (Benchmarks/C/bare_host.c): the least that it can cost, without and with following
+    # bluetoothd and its centrals, where there is a compiler.
+    FLOOR = ("C", "C, following")
 
     def __init__(self, lab):
         self.lab = lab
+        self.hosts_tried = self.HOSTS + (self.FLOOR if os.environ.get("LAB_BARE_HOST") else ())
         self.failures = 0
         self.environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 
@@ -144,6 +148,8 @@ class Cost:
         if name == "nearby":
             more = [each for pair in envelope.PAYLOAD.items() for each in ("--payload", "=".join(pair))]
             return [os.environ["LAB_NEARBY"], "host", "--app-id", envelope.APP, "--adapter", "hci0", "--json", *more]
+        if name in self.FLOOR:
+            return [os.environ["LAB_BARE_HOST"], "hci0", *(["follow"] if name == "C, following" else [])]
         return python(ALONE, "host", name, "hci0")
 
     async def spawn(self, command, proxied=False):
@@ -302,8 +308,8 @@ class Cost:
         watch = Watch(self.lab.recorder, "hci0")
         table = Table()
         for number in range(-(-count // block)):
-            for turn in range(len(self.HOSTS)):
-                name = self.HOSTS[(number + turn) % len(self.HOSTS)]
+            for turn in range(len(self.hosts_tried)):
+                name = self.hosts_tried[(number + turn) % len(self.hosts_tried)]
                 process = await self.started(name)
                 try:
                     table.add(name, idle=measure.memory(process.pid)["VmRSS"] / 1024)
@@ -315,7 +321,7 @@ class Cost:
                 await process.wait()
                 await self.lab.clean()
         await self.count_host_messages(table, min(count, COUNTED))
-        table.print("host", self.HOSTS, {
+        table.print("host", self.hosts_tried, {
             "gap": ("ATT write received → notification sent, ms", "{:.1f}"),
             "cpu": ("CPU a handoff, ms", "{:.1f}"),
             "first": ("CPU of a process's first handoff, ms", "{:.1f}"),
@@ -327,9 +333,10 @@ class Cost:
             "exchange": ("D-Bus messages a handoff: the exchange", "{:.0f}"),
             "advertising": ("… to advertise again", "{:.0f}"),
             "objects": ("… about bluetoothd's objects", "{:.0f}")})
-        table.ratios("host", "nearby", (
-            ("gap", "ATT write received → notification sent", "dbus-fast", 0.6),
-            ("cpu", "CPU a handoff", "dbus-fast", 0.3)))
+        for name in ("nearby", *self.hosts_tried[len(self.HOSTS):]):
+            table.ratios("host", name, (
+                ("gap", "ATT write received → notification sent", "dbus-fast", 0.6),
+                ("cpu", "CPU a handoff", "dbus-fast", 0.3)))
 
     async def one_measured_guest(self, watch, table, name, pid, is_first):
         watch.reset()
@@ -344,7 +351,7 @@ class Cost:
 
     async def count_host_messages(self, table, count):
         proxy, log = await self.proxy()
-        for name in self.HOSTS:
+        for name in self.hosts_tried:
             start = os.path.getsize(log)
             process = await self.started(name, proxied=True)
             found = self.lines(log, start)
