@@ -7,6 +7,7 @@ ATT_CHANNEL = 4
 CONTINUED = 1  # the packet boundary flag of what is not the first fragment (Vol 4, Part E, 5.4.2)
 READ_REQUESTS = (0x0A, 0x0C)
 READ_RESPONSES = (0x0B, 0x0D)
+MTU_RESPONSE, READ_BY_GROUP = 0x03, 0x10
 WRITE_REQUEST, WRITE_RESPONSE, NOTIFICATION, MULTIPLE_NOTIFICATION, ERROR = 0x12, 0x13, 0x1B, 0x23, 0x01
 
 
@@ -75,6 +76,18 @@ def pdus(packets, controller=None):
             pdu = reassembly.take(moment, name, to_host, packet)
             if pdu is not None:
                 yield pdu
+
+
+def arrival(code, attribute, sender):
+    """For `Recorder.until`: a request of that code for that attribute, whole, at another controller than its sender."""
+    reassembly = Reassembly()
+
+    def arrived(recorded):
+        moment, name, to_host, packet = recorded
+        pdu = reassembly.take(moment, name, to_host, packet) if to_host and name != sender else None
+        return pdu is not None and pdu.code == code and pdu.handle == attribute
+
+    return arrived
 
 
 def notifications(packets, controller, attribute):

@@ -11,7 +11,7 @@ from lab.peers.bleak_client import BleakJoin
 from .host_centrals import expect_handoff, expect_reject
 
 
-@case("host/bleak", core=True, subjects=SUBJECTS, bugs=("hbldh/bleak#1885",))
+@case("host/bleak", core=True, subjects=SUBJECTS)
 async def _(lab):
     """bleak finds, subscribes, writes"""
     await lab.host().start()
@@ -35,9 +35,9 @@ async def _(lab):
     expect_reject(answer, "app_mismatch", envelope.OTHER_APP)
 
 
-@case("host/simpleble", subjects=SUBJECTS, timeout=90)
+@case("host/simpleble", subjects=SUBJECTS, bugs=("bluez/bluez#1353",), timeout=90)
 async def _(lab):
-    """SimpleBLE (simplepyble) does not see a host that is not Discoverable"""
+    """SimpleBLE (simplepyble), whose scan finds only what says that it is discoverable"""
     await lab.host().start()
     client = await asyncio.create_subprocess_exec(
         sys.executable,
