@@ -104,6 +104,7 @@ def notifications(packets, controller, attribute):
 COMMAND, EVENT = 1, 4
 ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE = 0x200A, 0x2039  # Vol 4, Part E, 7.8.9 and 7.8.56
 DISCONNECTED, LE_META = 0x05, 0x3E
+EXTENDED_REPORT = 0x0D  # LE Extended Advertising Report (7.7.65.13)
 CONNECTED = (0x01, 0x0A)  # LE (Enhanced) Connection Complete
 
 
@@ -116,6 +117,15 @@ def link_changes(packets, controller):
             yield moment, "disconnected"
         elif packet[1] == LE_META and packet[3] in CONNECTED and packet[4] == 0:
             yield moment, "connected"
+
+
+def heard_at(packets, controller, rssi):
+    """How often this controller reported an advertiser, or its scan response, with that RSSI."""
+    count = 0
+    for _, name, to_host, packet in packets:
+        if name == controller and to_host and packet[0] == EVENT and packet[1] == LE_META and packet[3] == EXTENDED_REPORT:
+            count += int.from_bytes(packet[18:19], "little", signed=True) == rssi
+    return count
 
 
 def advertising_starts(packets, controller):
