@@ -100,7 +100,7 @@ class Nearby:
     async def kill(self):
         if self.running:
             self.process.kill()
-            await self.process.wait()
+            await self._ended
 
     def record(self):
         """For a failure's evidence."""

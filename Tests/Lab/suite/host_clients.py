@@ -7,6 +7,8 @@ import sys
 from lab import envelope
 from lab.cases import SUBJECTS, case
 from lab.peers.bleak_client import BleakJoin
+from lab.peers.central import Central
+from lab.peers.peripheral import Peripheral
 
 from .host_centrals import expect_handoff, expect_reject
 
@@ -64,3 +66,20 @@ async def _(lab):
     outcome = await join.outcome()
     assert outcome.kind == "handoff", outcome
     expect_handoff(outcome.message)
+
+
+@case("nearby/hosts-and-joins", bugs=("bluez/bluez#584",), timeout=75)
+async def _(lab):
+    """One adapter that is a host with a phone connected, and joins another device meanwhile"""
+    host = await lab.host().start()
+    phone = Central.iphone(lab)
+    await phone.go_to("subscribed")
+    other = await Peripheral(lab).start()
+    outcome = await (await lab.join(adapter="hci0").start()).outcome()
+    assert outcome.kind == "handoff" and other.requests, outcome
+    expect_handoff(outcome.message)
+    await phone.write()
+    expect_handoff(await phone.answer())
+    await phone.leave()
+    expect_handoff(await Central.android(lab).join())
+    assert host.running, "nearby host has ended"
