@@ -142,6 +142,13 @@ class Lab:
 
         return (nearby.NearbyJoin if self.subject == "nearby" else nearby.ReferenceJoin)(self, **options)
 
+    async def advertisements_left(self, name, limit=2):
+        """How many bluetoothd still counts, once it has had the time to notice that their owners are gone."""
+        deadline = asyncio.get_running_loop().time() + self.seconds(limit)
+        while (left := await self.bluez.active_instances(name)) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.05)
+        return left
+
     # After a case
 
     def at_end(self, action):
@@ -183,6 +190,8 @@ class Lab:
             except BusError:
                 pass  # not there yet, or being powered: the wait below decides
         await self.bluez.wait_powered(self.names, self.seconds(30))
+        if any([await self.advertisements_left(name) for name in self.names]):
+            await self.restart_bluetoothd()
         await self.bluez.forget_devices()
 
     async def reset(self):

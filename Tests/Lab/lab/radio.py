@@ -235,6 +235,10 @@ class LabController(Controller):
         self.fall_silent()
         return super().on_hci_reset_command(command)
 
+    @property
+    def advertises(self):
+        return any(each.enabled for each in (self.le_legacy_advertiser, *self.advertising_sets.values()))
+
     def fall_silent(self):
         """No advertising, scanning or connecting; peers lose their links by time-out."""
         self.le_legacy_advertiser.stop()
