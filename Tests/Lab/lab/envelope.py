@@ -8,8 +8,7 @@ APP = "com.example.lab"
 OTHER_APP = "com.example.other"
 SESSION = "550e8400-e29b-41d4-a716-446655440000"
 PAYLOAD = {"roomCode": "SWIFT42"}
-#: The first ATT error that is left to applications (Core 5.4, Vol 3, Part F, 3.4.1.1): a host that refuses a write
-#: answers it with this one.
+#: What a client's timed-out or refused write may carry as ATT error (Core 5.4, Vol 3, Part F, 3.4.1.1): application's.
 APPLICATION_ERROR = 0x80
 
 
