@@ -21,7 +21,6 @@ class Case:
     timeout: float = 60  # seconds, stretched by LAB_PATIENCE
     core: bool = False  # belongs to the handoff and fault core, which runs on every BlueZ
     subjects: tuple[str, ...] = ("nearby",)  # whom it may be run against
-    bluez: tuple[int, ...] = (5, 55)  # the oldest BlueZ that it applies to
 
     @property
     def about(self):

@@ -37,6 +37,14 @@ class Lab:
         """A time limit, as long as this machine needs it to be."""
         return limit * self.patience
 
+    async def until(self, true, what, limit=20):
+        """Waits for what nothing tells of: asks every 50 ms whether it is so."""
+        deadline = asyncio.get_running_loop().time() + self.seconds(limit)
+        while not true():
+            if asyncio.get_running_loop().time() > deadline:
+                raise AssertionError(f"{what} not within {limit} s")
+            await asyncio.sleep(0.05)
+
     def note(self, text):
         """A line for the reader, kept with the case's result."""
         self.notes.append(text)
@@ -68,7 +76,8 @@ class Lab:
         await self.start_bluetoothd(options)
 
     async def power(self, name, on):
-        """bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange: then it is asked once more."""
+        """bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange, and comes back with power: then it
+        is asked once more."""
         try:
             await self.bluez.set_powered(name, on)
         except BusError:
@@ -78,15 +87,9 @@ class Lab:
             await self.bluez.set_powered(name, on)
 
     async def cycle_power(self, name, pause=1.0):
-        for on in (False, True):
-            try:
-                await self.bluez.set_powered(name, on)
-            except BusError:
-                # bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange; it comes back with power.
-                if not await self.bluetoothd.crashed(self.seconds(2)):
-                    raise
-                break
-            await asyncio.sleep(0 if on else pause)
+        await self.power(name, False)
+        await asyncio.sleep(pause)
+        await self.power(name, True)
         await self.bluez.wait_powered([name], self.seconds(30))
 
     async def replug(self, name, pause=1.0):
@@ -139,6 +142,13 @@ class Lab:
 
         return (nearby.NearbyJoin if self.subject == "nearby" else nearby.ReferenceJoin)(self, **options)
 
+    async def advertisements_left(self, name, limit=2):
+        """How many bluetoothd still counts, once it has had the time to notice that their owners are gone."""
+        deadline = asyncio.get_running_loop().time() + self.seconds(limit)
+        while (left := await self.bluez.active_instances(name)) and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.05)
+        return left
+
     # After a case
 
     def at_end(self, action):
@@ -160,7 +170,6 @@ class Lab:
         self.evidence.clear()
         self.medium.silent.clear()
         self.medium.hidden.clear()
-        self.medium.lost = None
         self.medium.latency = LATENCY
         if not self.bus_daemon.running:
             self.bluez.forget_bus()
@@ -181,6 +190,8 @@ class Lab:
             except BusError:
                 pass  # not there yet, or being powered: the wait below decides
         await self.bluez.wait_powered(self.names, self.seconds(30))
+        if any([await self.advertisements_left(name) for name in self.names]):
+            await self.restart_bluetoothd()
         await self.bluez.forget_devices()
 
     async def reset(self):

@@ -100,7 +100,7 @@ class Nearby:
     async def kill(self):
         if self.running:
             self.process.kill()
-            await self.process.wait()
+            await self._ended
 
     def record(self):
         """For a failure's evidence."""
@@ -167,10 +167,10 @@ class NearbyHost:
 
 
 class Outcome:
-    """How a join ended: `kind` is "handoff", "rejected" or "error"."""
+    """How a join ended: `kind` is "handoff", "rejected" or "error"; `said` is an error's text."""
 
-    def __init__(self, kind, message=None, code=None, status=None):
-        self.kind, self.message, self.code, self.status = kind, message, code, status
+    def __init__(self, kind, message=None, code=None, status=None, said=""):
+        self.kind, self.message, self.code, self.status, self.said = kind, message, code, status, said
 
     def __repr__(self):
         return f"{self.kind}({self.message or self.code}, exit {self.status})"
@@ -205,7 +205,7 @@ class NearbyJoin:
                 raise AssertionError(f"an error that says exit status {event.get('exitCode')}, but {status}")
             if event["code"] == "rejected":
                 return Outcome("rejected", code=event.get("reason") or event.get("attError"), status=status)
-            return Outcome("error", code=event["code"], status=status)
+            return Outcome("error", code=event["code"], status=status, said=event["message"])
         raise AssertionError(f"nearby join ended silently with {status}{self.nearby.tail()}")
 
     async def kill(self):

@@ -5,6 +5,7 @@ BlueZ notices. Written against bumble 0.0.236 (bumble/controller.py, bumble/link
 It is no radio: neither scan timing nor air time is modelled.
 """
 import asyncio
+import contextlib
 import logging
 import struct
 import time
@@ -17,6 +18,8 @@ from bumble.link import LocalLink
 #: produces (data before the connection's own event), and first connections fail.
 LATENCY = 0.02
 DEFAULT_RSSI = -50
+#: How many advertising sets an adapter has. Those in the field have 4 to 16, Bumble's 240.
+ADVERTISING_SETS = 5
 CONNECTION_TIMEOUT = 0x08  # Core 5.4, Vol 1, Part F, 2.8: the link's supervision time-out
 UNKNOWN_CONNECTION = 0x02
 
@@ -31,7 +34,6 @@ class Medium(LocalLink):
         self.latency = latency
         self.silent = set()  # names of controllers whose data is lost in both directions
         self.hidden = set()  # names of controllers whose advertisements nobody hears
-        self.lost = None  # a function (sender, receiver, data) -> bool: is this one PDU lost?
 
     def _later(self, function, *arguments):
         asyncio.get_running_loop().call_later(self.latency, function, *arguments)
@@ -47,8 +49,6 @@ class Medium(LocalLink):
         if connection is None or receiver is None:
             return
         if sender_controller.name in self.silent or receiver.name in self.silent:
-            return
-        if self.lost is not None and self.lost(sender_controller, receiver, data):
             return
         self._later(receiver.on_link_acl_data, connection.self_address, transport, data)
 
@@ -77,6 +77,10 @@ class Medium(LocalLink):
                 if advertiser.enabled and advertiser.address == address:
                     return advertiser
         return None
+
+    def links_of(self, name):
+        """The links that the controller of this name has, as `links` tells them."""
+        return [link for link in self.links() if name in (link[0].name, link[2] and link[2].name)]
 
     def links(self):
         """Each link once: (central, its connection, peripheral, its connection); a half-open one has None there."""
@@ -199,6 +203,11 @@ class LabController(Controller):
                     self.advertising_sets[handle].stop()
         return super().on_hci_le_set_extended_advertising_enable_command(command)
 
+    def on_hci_le_read_number_of_supported_advertising_sets_command(self, command):
+        return hci.HCI_LE_Read_Number_Of_Supported_Advertising_Sets_ReturnParameters(
+            status=hci.HCI_ErrorCode.SUCCESS, num_supported_advertising_sets=ADVERTISING_SETS
+        )
+
     # Mend: the stock command answers success and forgets nothing, so a cancelled connection still comes about later.
     # Core 5.4, Vol 4, Part E, 7.8.13: the Connection Complete event follows, with Unknown Connection Identifier.
     def on_hci_le_create_connection_cancel_command(self, command):
@@ -225,6 +234,10 @@ class LabController(Controller):
     def on_hci_reset_command(self, command):
         self.fall_silent()
         return super().on_hci_reset_command(command)
+
+    @property
+    def advertises(self):
+        return any(each.enabled for each in (self.le_legacy_advertiser, *self.advertising_sets.values()))
 
     def fall_silent(self):
         """No advertising, scanning or connecting; peers lose their links by time-out."""
@@ -253,6 +266,7 @@ class Recorder:
 
     def __init__(self):
         self.packets = []
+        self._awaited = []
 
     def clear(self):
         self.packets.clear()
@@ -261,6 +275,21 @@ class Recorder:
         if len(self.packets) >= self.LIMIT:
             del self.packets[: self.LIMIT // 4]
         self.packets.append((time.time(), name, to_host, packet))
+        for wanted, found in self._awaited:
+            if not found.done() and wanted(self.packets[-1]):
+                found.set_result(None)
+
+    @contextlib.asynccontextmanager
+    async def until(self, wanted, timeout):
+        """Leaves the block once a packet has come of which `wanted((time, controller, to host, packet))` is true,
+        within the block or after it."""
+        awaited = (wanted, asyncio.get_running_loop().create_future())
+        self._awaited.append(awaited)
+        try:
+            yield
+            await asyncio.wait_for(awaited[1], timeout)
+        finally:
+            self._awaited.remove(awaited)
 
     def write(self, path):
         """In the monitor's format: tshark shows `hci_mon.adapter_id`; adapters.txt beside it names the ids."""

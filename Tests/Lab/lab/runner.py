@@ -41,8 +41,6 @@ class Runner:
     def _not_for(self, case):
         if self.lab.subject not in case.subjects:
             return f"is for {' and '.join(case.subjects)}"
-        if self.lab.bluez_version < case.bluez:
-            return f"needs BlueZ {'.'.join(map(str, case.bluez))}"
         return None
 
     async def _run_one(self, number, case, retries):

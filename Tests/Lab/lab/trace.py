@@ -7,6 +7,7 @@ ATT_CHANNEL = 4
 CONTINUED = 1  # the packet boundary flag of what is not the first fragment (Vol 4, Part E, 5.4.2)
 READ_REQUESTS = (0x0A, 0x0C)
 READ_RESPONSES = (0x0B, 0x0D)
+MTU_RESPONSE, READ_BY_GROUP = 0x03, 0x10
 WRITE_REQUEST, WRITE_RESPONSE, NOTIFICATION, MULTIPLE_NOTIFICATION, ERROR = 0x12, 0x13, 0x1B, 0x23, 0x01
 
 
@@ -77,6 +78,18 @@ def pdus(packets, controller=None):
                 yield pdu
 
 
+def arrival(code, attribute, sender):
+    """For `Recorder.until`: a request of that code for that attribute, whole, at another controller than its sender."""
+    reassembly = Reassembly()
+
+    def arrived(recorded):
+        moment, name, to_host, packet = recorded
+        pdu = reassembly.take(moment, name, to_host, packet) if to_host and name != sender else None
+        return pdu is not None and pdu.code == code and pdu.handle == attribute
+
+    return arrived
+
+
 def notifications(packets, controller, attribute):
     """{connection: [values]}: what a host behind that controller notified of one attribute, in order."""
     found = {}
@@ -91,6 +104,7 @@ def notifications(packets, controller, attribute):
 COMMAND, EVENT = 1, 4
 ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE = 0x200A, 0x2039  # Vol 4, Part E, 7.8.9 and 7.8.56
 DISCONNECTED, LE_META = 0x05, 0x3E
+EXTENDED_REPORT = 0x0D  # LE Extended Advertising Report (7.7.65.13)
 CONNECTED = (0x01, 0x0A)  # LE (Enhanced) Connection Complete
 
 
@@ -103,6 +117,15 @@ def link_changes(packets, controller):
             yield moment, "disconnected"
         elif packet[1] == LE_META and packet[3] in CONNECTED and packet[4] == 0:
             yield moment, "connected"
+
+
+def heard_at(packets, controller, rssi):
+    """How often this controller reported an advertiser, or its scan response, with that RSSI."""
+    count = 0
+    for _, name, to_host, packet in packets:
+        if name == controller and to_host and packet[0] == EVENT and packet[1] == LE_META and packet[3] == EXTENDED_REPORT:
+            count += int.from_bytes(packet[18:19], "little", signed=True) == rssi
+    return count
 
 
 def advertising_starts(packets, controller):

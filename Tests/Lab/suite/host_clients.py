@@ -7,11 +7,13 @@ import sys
 from lab import envelope
 from lab.cases import SUBJECTS, case
 from lab.peers.bleak_client import BleakJoin
+from lab.peers.central import Central
+from lab.peers.peripheral import Peripheral
 
 from .host_centrals import expect_handoff, expect_reject
 
 
-@case("host/bleak", core=True, subjects=SUBJECTS, bugs=("hbldh/bleak#1885",))
+@case("host/bleak", core=True, subjects=SUBJECTS)
 async def _(lab):
     """bleak finds, subscribes, writes"""
     await lab.host().start()
@@ -35,9 +37,9 @@ async def _(lab):
     expect_reject(answer, "app_mismatch", envelope.OTHER_APP)
 
 
-@case("host/simpleble", subjects=SUBJECTS, timeout=90)
+@case("host/simpleble", subjects=SUBJECTS, bugs=("bluez/bluez#1353",), timeout=90)
 async def _(lab):
-    """SimpleBLE (simplepyble) does not see a host that is not Discoverable"""
+    """SimpleBLE (simplepyble), whose scan finds only what says that it is discoverable"""
     await lab.host().start()
     client = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -64,3 +66,20 @@ async def _(lab):
     outcome = await join.outcome()
     assert outcome.kind == "handoff", outcome
     expect_handoff(outcome.message)
+
+
+@case("nearby/hosts-and-joins", bugs=("bluez/bluez#584",), timeout=75)
+async def _(lab):
+    """One adapter that is a host with a phone connected, and joins another device meanwhile"""
+    host = await lab.host().start()
+    phone = Central.iphone(lab)
+    await phone.go_to("subscribed")
+    other = await Peripheral(lab).start()
+    outcome = await (await lab.join(adapter="hci0").start()).outcome()
+    assert outcome.kind == "handoff" and other.requests, outcome
+    expect_handoff(outcome.message)
+    await phone.write()
+    expect_handoff(await phone.answer())
+    await phone.leave()
+    expect_handoff(await Central.android(lab).join())
+    assert host.running, "nearby host has ended"

@@ -52,8 +52,8 @@ async def _(lab):
     process = host.nearby.process
     for number in range(WARM_UP):
         await _handoff(lab, number)
+    await host.delivered(count=WARM_UP)
     await lab.bluez.forget_devices()
-    await asyncio.sleep(2)
     before = await _state(lab, process)
     for number in range(HANDOFFS):
         await _handoff(lab, number)
@@ -69,4 +69,6 @@ async def _(lab):
     lab.note(f"{HANDOFFS} handoffs; " + ", ".join(f"{each} {before[each]} → {after[each]}" for each in before))
     assert same, f"not back: {before} → {after}"
     assert after["rss"] - before["rss"] <= PLAY, f"memory grew: {before} → {after}"
-    assert len([each for each in host.nearby.events if each.get("event") == "delivered"]) >= HANDOFFS
+    await host.delivered(count=WARM_UP + HANDOFFS)
+    delivered = [each for each in host.nearby.events if each.get("event") == "delivered"]
+    assert len(delivered) == WARM_UP + HANDOFFS, f"{len(delivered)} delivered"

@@ -8,7 +8,7 @@ from bumble.core import UUID, AdvertisingData
 from bumble.device import Peer
 from bumble.gatt import Characteristic, Service
 
-from .. import envelope
+from .. import envelope, trace
 from .bumble_peer import BumblePeer
 
 SERVICE = UUID(envelope.SERVICE)
@@ -30,7 +30,13 @@ def on_the_link(step):
     return run
 
 
+class NotServed(AssertionError):
+    """Nobody was found, nothing came in time: what a phone's user tries again. Never anything that was received."""
+
+
 class Central(BumblePeer):
+    """`heard` is every value that it was ever notified of, `mtu_used` what was agreed on when it last wrote."""
+
     STEPS = ("connected", "subscribed", "written", "answered")
 
     def __init__(self, lab, name="central", mtu=185, asks_mtu=True):
@@ -40,6 +46,8 @@ class Central(BumblePeer):
         self.peer = None
         self.message = None
         self.received = asyncio.Queue()
+        self.heard = []
+        self.mtu_used = None
         self.lost = asyncio.Event()
         self.on_pairing = None
         self.pairing_asked = asyncio.Event()
@@ -62,7 +70,7 @@ class Central(BumblePeer):
     @classmethod
     def guarded(cls, lab, on_pairing):
         """A phone whose battery level wants authentication. bluetoothd reads it, is refused, and asks for pairing:
-        the prompt of bluez/bluez#851. The user "refuses", "accepts", or (None) leaves it open."""
+        the prompt of bluez/bluez#38. The user "refuses", "accepts", or (None) leaves it open."""
         central = cls(lab, "iPhone", 185)
         guarded = Characteristic.READABLE | Characteristic.READ_REQUIRES_AUTHENTICATION
         level = Characteristic(UUID("2A19"), Characteristic.Properties.READ, guarded, bytes([80]))
@@ -107,7 +115,7 @@ class Central(BumblePeer):
         try:
             return await asyncio.wait_for(found, self.lab.seconds(timeout))
         except asyncio.TimeoutError:
-            raise AssertionError(f"{self.name} finds no host that advertises the service") from None
+            raise NotServed(f"{self.name} finds no host that advertises the service") from None
         finally:
             self.device.remove_listener("advertisement", heard)
             await self.device.stop_scanning()
@@ -126,32 +134,46 @@ class Central(BumblePeer):
             await self.peer.request_mtu(self.mtu)
 
     @on_the_link
+    async def lower_mtu(self, mtu):
+        """Asks once more, for less. Nobody should (Core 5.4, Vol 3, Part F, 3.4.2.1), and Android lets its apps."""
+        self.device.gatt_server.max_mtu = mtu
+        self.peer.gatt_client.mtu_exchange_done = False
+        await self.peer.request_mtu(mtu)
+
+    @on_the_link
     async def discover(self):
         """Everything, as both phone platforms do when an app asks for all services."""
         await self.peer.discover_services()
         for service in self.peer.services:
             await service.discover_characteristics()
         found = self.peer.get_characteristics_by_uuid(MESSAGE)
-        assert found, f"{self.name} does not find the message characteristic"
+        if not found:
+            raise NotServed(f"{self.name} does not find the message characteristic")
         self.message = found[0]
         await self.peer.discover_descriptors(self.message)
 
     @on_the_link
     async def subscribe(self):
-        await self.peer.subscribe(self.message, lambda value: self.received.put_nowait(bytes(value)))
+        await self.peer.subscribe(self.message, self._notified)
+
+    def _notified(self, value):
+        self.heard.append(bytes(value))
+        self.received.put_nowait(bytes(value))
 
     @on_the_link
     async def write(self, request=None):
+        self.mtu_used = self.connection.att_mtu
         await self.message.write_value(envelope.join_request() if request is None else request, with_response=True)
 
     async def answer(self, timeout=12):
         try:
-            return envelope.decode(await asyncio.wait_for(self.received.get(), self.lab.seconds(timeout)))
+            value = await asyncio.wait_for(self.received.get(), self.lab.seconds(timeout))
         except asyncio.TimeoutError:
-            raise AssertionError(f"{self.name} got no answer within {timeout} s") from None
+            raise NotServed(f"{self.name} got no answer within {timeout} s") from None
+        return envelope.decode(value)
 
     async def go_to(self, step):
-        """Up to and with that step. For "written" the request is on its way, its acknowledgement not awaited."""
+        """Up to and with that step. For "written" the request has reached the host's adapter, and no more."""
         await self.connect()
         if step == "connected":
             return
@@ -160,8 +182,9 @@ class Central(BumblePeer):
         if step == "subscribed":
             return
         if step == "written":
-            self.later(self._write_and_forget())
-            await asyncio.sleep(self.lab.medium.latency * 1.5)
+            there = trace.arrival(trace.WRITE_REQUEST, self.message.handle, self.name)
+            async with self.lab.recorder.until(there, self.lab.seconds(12)):
+                self.later(self._write_and_forget())
             return
         await self.write()
         await self.answer()

@@ -140,6 +140,13 @@ class DBusHost:
         await self.register()
         return self
 
+    async def only_advertise(self):
+        """Takes an advertisement's place, and serves nothing."""
+        self.bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
+        self.bus.export("/lab/advertisement", _Advertisement(self))
+        await self._call("org.bluez.LEAdvertisingManager1", "RegisterAdvertisement", "/lab/advertisement", {})
+        return self
+
     async def register(self):
         await self._call("org.bluez.GattManager1", "RegisterApplication", "/lab", {})
         await self._call("org.bluez.LEAdvertisingManager1", "RegisterAdvertisement", "/lab/advertisement", {})
