@@ -84,9 +84,9 @@ async def _(lab):
     await phone.connect()
     await phone.discover()
     await phone.subscribe()
+    expect_mtu(phone, 23)
     try:
         await phone.write()
-        expect_mtu(phone, 23)
     except att.ATT_Error as error:
         assert error.error_code == envelope.APPLICATION_ERROR, f"ATT error {error.error_code:#x}, not 0x80"
     else:
