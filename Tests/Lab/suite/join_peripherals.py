@@ -35,6 +35,13 @@ def expect_failed(outcome, host):
     assert host.requests, "the host was never asked"
 
 
+async def expect_stopped_after(count, join, host):
+    """So many bytes of an answer came, and it is said that they are not all."""
+    expect_failed(await join.outcome(), host)
+    [error] = [event for event in join.nearby.events if event["event"] == "error"]
+    assert f"stopped after {count} bytes" in error["message"], error["message"]
+
+
 def expect_nothing_found(join, outcome):
     """Nothing that offers the kit's service was heard at all."""
     expect(outcome, "error", "nothingFound", NOTHING_FOUND)
@@ -84,16 +91,16 @@ async def _(lab):
 @case("join/truncated", bugs=("h2zero/esp-nimble-cpp#436",))
 async def _(lab):
     """Cut at MTU-3 by the host's stack: a typed error, and never a wrong payload"""
-    host = Peripheral(lab, mtu=100)
-    expect_failed(await joined(lab, host), host)
+    host = await Peripheral(lab, mtu=100).start()
+    await expect_stopped_after(97, await lab.join(timeout=15).start(), host)
     expect_mtu(host, 100)
 
 
 @case("join/notifies-beyond-its-mtu", bugs=("bluez/bluez#576",))
 async def _(lab):
     """The host agrees to 23 and notifies a whole handoff: bluetoothd gives 20 bytes of it, which are no answer"""
-    host = Peripheral(lab, answers(envelope.handoff(), cut=False), mtu=23)
-    expect_failed(await joined(lab, host), host)
+    host = await Peripheral(lab, answers(envelope.handoff(), cut=False), mtu=23).start()
+    await expect_stopped_after(20, await lab.join(timeout=15).start(), host)
     expect_mtu(host, 23)
 
 

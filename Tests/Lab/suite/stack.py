@@ -30,6 +30,20 @@ async def heard_to_scan(lab, name):
     raise AssertionError(f"{name} does not scan")
 
 
+async def discovery_refusals(lab, path):
+    """What StartDiscovery is refused with until it is accepted; it is stopped again."""
+    refusals = []
+    while True:
+        try:
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+            return refusals
+        except BusError as error:
+            refusals.append(error.name.rsplit(".", 1)[1])
+            assert len(refusals) < 40, refusals
+        await asyncio.sleep(0.5)
+
+
 async def nobody_finds(lab):
     """No central hears a host that has the kit's service, for a while."""
     try:
@@ -139,7 +153,6 @@ async def _(lab):
     received = await asyncio.wait_for(phone.received.get(), lab.seconds(10))
     lab.note(f"{len(received)} of {len(message)} bytes at MTU {phone.connection.att_mtu}")
     assert message.startswith(received) and len(received) == phone.connection.att_mtu - 3
-    lab.note(f"mtu in the options: {host.seen('written')[0]['options'].get('mtu')}")
     assert host.seen("written")[0]["options"].get("mtu") == 100
 
 
@@ -253,6 +266,10 @@ async def _(lab):
                 break
             await asyncio.sleep(0.1)
     crashed = bool(lab.bluetoothd.crashes)
+    if crashed:
+        # The kernel goes on discovering, and the next case would be refused.
+        await lab.bluez.wait_powered(["hci1"], lab.seconds(30))
+        await discovery_refusals(lab, path)
     assert crashed == dies_of_service_filters(lab.bluez_version), "a crash" if crashed else "no crash any more"
 
 
@@ -335,9 +352,14 @@ for reaction in ("refuses", "accepts", None):
 
     @case(f"stack/pairing-{reaction or 'ignored'}", bugs=("bluez/bluez#38",), subjects=SUBJECTS, timeout=90)
     async def _(lab, reaction=reaction):
-        """A phone guards its battery level; bluetoothd reads it and asks for pairing. What becomes of the exchange?"""
+        """A phone guards its battery level, bluetoothd reads it and asks for pairing: the outcomes of docs/bluez.md"""
         outcome = await served_while_pairing(lab, reaction)
-        lab.note(outcome)
+        if reaction == "refuses":
+            expected = "link lost"
+        else:
+            # Seen on 5.55 and 5.66, no more on 5.82 and 5.87; where between them it ends is not known.
+            expected = "blocked" if lab.bluez_version < (5, 82) else "served"
+        assert outcome == expected, f"{outcome}, not {expected}"
 
 
 @case("stack/discovery-outlives-bluetoothd", bugs=("hbldh/bleak#859", "bluez/bluer#47"), subjects=SUBJECTS)
@@ -349,16 +371,7 @@ async def _(lab):
     await heard_to_scan(lab, "hci1")
     await lab.restart_bluetoothd(pause=0.5)
     began = asyncio.get_running_loop().time()
-    refusals = []
-    while True:
-        try:
-            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-            break
-        except BusError as error:
-            refusals.append(error.name.rsplit(".", 1)[1])
-            assert len(refusals) < 40, refusals
-        await asyncio.sleep(0.5)
+    refusals = await discovery_refusals(lab, path)
     took = asyncio.get_running_loop().time() - began
     lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
     assert set(refusals) == {"InProgress"}, refusals
-    await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
