@@ -324,6 +324,11 @@ async def _(lab):
     assert [each[DEVICE]["AddressType"] for each in found] == ["random"], found
 
 
+def may_block_while_pairing(version):
+    """Seen on 5.55 and 5.66, at times, and never on 5.82; where between them it ends is not known."""
+    return version < (5, 82)
+
+
 async def served_while_pairing(lab, reaction):
     """What becomes of an exchange with a phone whose battery level is guarded, once bluetoothd has asked for pairing:
     "served", "link lost", or "blocked" (the link is up, and nothing is answered)."""
@@ -354,12 +359,14 @@ for reaction in ("refuses", "accepts", None):
     async def _(lab, reaction=reaction):
         """A phone guards its battery level, bluetoothd reads it and asks for pairing: the outcomes of docs/bluez.md"""
         outcome = await served_while_pairing(lab, reaction)
+        lab.note(outcome)
         if reaction == "refuses":
-            expected = "link lost"
+            expected = {"link lost"}
+        elif may_block_while_pairing(lab.bluez_version):
+            expected = {"served", "blocked"}
         else:
-            # Seen on 5.55 and 5.66, no more on 5.82 and 5.87; where between them it ends is not known.
-            expected = "blocked" if lab.bluez_version < (5, 82) else "served"
-        assert outcome == expected, f"{outcome}, not {expected}"
+            expected = {"served"}
+        assert outcome in expected, f"{outcome}, not {' or '.join(expected)}"
 
 
 @case("stack/discovery-outlives-bluetoothd", bugs=("hbldh/bleak#859", "bluez/bluer#47"), subjects=SUBJECTS)
