@@ -79,11 +79,15 @@ extension ContractCase {
                 try require(value == pattern(value.count), "other bytes arrived")
             }
         },
-        ContractCase("A notification needs a subscriber, and at most 512 bytes") { bench in
-            try await bench.withVisit { host, visit in
+        ContractCase("A notification needs a subscriber") { bench in
+            try await bench.withVisit { host, _ in
                 try await requireError(.notConnected, from: "a notification to nobody") {
                     try await host.session.notify([1], on: Offer.messageID, to: nil)
                 }
+            }
+        },
+        ContractCase("A notification has at most 512 bytes, and a characteristic") { bench in
+            try await bench.withVisit { host, visit in
                 _ = try await visit.connection.subscribe(to: visit.message)
                 _ = try await host.events.next(within: bench.patience, "subscribed") { $0.subscription }
                 try await requireError(.invalidArgument, from: "a notification of 513 bytes") {

@@ -67,7 +67,7 @@ extension ContractCase {
             for rssi in [-127, 127] {
                 try await bench.perform(.setRSSI(rssi))
                 try await bench.withHost { _ in
-                    let discovery = try await bench.find(from: bench.central)
+                    let discovery = try await bench.find(from: bench.central, "a report with the RSSI \(rssi)")
                     try require(discovery.rssi == nil || discovery.rssi == rssi, "the RSSI: \(discovery)")
                 }
             }

@@ -6,7 +6,7 @@ public struct ContractCase: Sendable, CustomStringConvertible {
         case held
         /// Not run, and why.
         case leftOut(String)
-        /// Did not hold, which the table of differences expects.
+        /// Did not hold, in the way that the table of differences expects.
         case differed(String)
     }
 
@@ -49,7 +49,12 @@ public struct ContractCase: Sendable, CustomStringConvertible {
         do {
             try await bench.controls.run { try await body(bench) }
         } catch {
-            return .differed(difference.reason)
+            let seen = String(describing: error)
+            guard seen.hasPrefix(difference.violation) else {
+                throw ContractViolation(
+                    description: "“\(seen)” in place of “\(difference.violation)…”, which \(bench.name) is known for")
+            }
+            return .differed("\(seen). \(difference.reason)")
         }
         throw ContractViolation(description: "holds by now: strike “\(name)” off the differences of \(bench.name)")
     }

@@ -11,7 +11,7 @@ struct LabControls: ContractControls {
     private static let path = "/run/lab.sock"
 
     // No MTU: two adapters of one bluetoothd always agree on 517.
-    var abilities: Set<ContractAbility> { [.power, .serviceRestart, .dropLink, .rssi, .range] }
+    var abilities: Set<ContractAbility> { [.power, .plug, .serviceRestart, .dropLink, .rssi, .range] }
 
     func perform(_ intervention: ContractIntervention) async throws {
         let command =
@@ -21,7 +21,7 @@ struct LabControls: ContractControls {
             case .dropLink: #"{"do":"drop","of":"hci0"}"#
             case .setRSSI(let rssi): #"{"do":"rssi","of":"hci0","value":\#(rssi ?? 127)}"#
             case .setInRange(let inRange): #"{"do":"range","of":"hci0","on":\#(inRange)}"#
-            case .setPlugged: throw ContractViolation(description: "the control channel unplugs no adapter of a pair")
+            case .setPlugged(let isIn, let role): #"{"do":"\#(isIn ? "plug" : "unplug")","of":"\#(adapter(role))"}"#
             case .setMTU: throw ContractViolation(description: "the lab sets no MTU between two adapters")
             }
         // A restart takes seconds, which the cases' own tasks need.

@@ -8,7 +8,8 @@ APP = "com.example.lab"
 OTHER_APP = "com.example.other"
 SESSION = "550e8400-e29b-41d4-a716-446655440000"
 PAYLOAD = {"roomCode": "SWIFT42"}
-#: What a client's timed-out or refused write may carry as ATT error (Core 5.4, Vol 3, Part F, 3.4.1.1): application's.
+#: The first of the ATT error codes that an application gives their meaning (Core 5.4, Vol 3, Part F, 3.4.1.1): an
+#: older host refuses a join request's write with it.
 APPLICATION_ERROR = 0x80
 
 

@@ -134,3 +134,23 @@ def advertising_starts(packets, controller):
         if name == controller and not to_host and packet[0] == COMMAND:
             if int.from_bytes(packet[1:3], "little") in (ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE) and packet[4]:
                 yield moment
+
+
+CREATE_CONNECTION, EXTENDED_CREATE_CONNECTION = 0x200D, 0x2043  # Vol 4, Part E, 7.8.12 and 7.8.66
+REMOVE_ADVERTISING_SET, CLEAR_ADVERTISING_SETS = 0x203C, 0x203D  # 7.8.59 and 7.8.60
+
+
+def advertises_at_connection(packets, controller):
+    """For each connection that the host told this controller to make: whether it was to advertise meanwhile."""
+    advertises, found = False, []
+    for _, name, to_host, packet in packets:
+        if name != controller or to_host or packet[0] != COMMAND:
+            continue
+        command = int.from_bytes(packet[1:3], "little")
+        if command in (ADVERTISING_ENABLE, EXTENDED_ADVERTISING_ENABLE):
+            advertises = bool(packet[4])
+        elif command in (REMOVE_ADVERTISING_SET, CLEAR_ADVERTISING_SETS):
+            advertises = False
+        elif command in (CREATE_CONNECTION, EXTENDED_CREATE_CONNECTION):
+            found.append(advertises)
+    return found

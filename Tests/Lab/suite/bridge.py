@@ -8,9 +8,12 @@ import sys
 
 import bridge_client
 
-from lab import envelope
+from lab import envelope, trace
+from lab.bluez import ADAPTER
 from lab.cases import case
 from lab.nearby import Nearby, Outcome
+from lab.peers.central import Central
+from lab.peers.peripheral import Peripheral, answers
 
 from .host_centrals import expect_handoff
 
@@ -114,6 +117,33 @@ async def _(lab):
     handoff = await join.event("handoff")
     assert handoff["security"] == "authenticated" and handoff["payload"] == {"a": "b"}, handoff
     await host.event("delivered")
+
+
+@case("bridge/both-roles-on-one-adapter", bugs=("bluez/bluez#584",), timeout=150)
+async def _(lab):
+    """With a phone at our host, our client joins another host from the same adapter and process, and ours serves on.
+    bluetoothd does not say that the adapter can be both, so advertising pauses for the attempt (rule 24)"""
+    roles = await lab.bluez.get("/org/bluez/hci0", ADAPTER, "Roles")
+    assert "central-peripheral" not in roles, roles
+    address = await bridging(lab, "hci0")
+    host = await Nearby(lab, "host", "--app-id", envelope.APP, "--payload", "a=b", *through(address)).start()
+    await host.event("serving")
+    phone = Central.iphone(lab)
+    await phone.go_to("subscribed")
+    other = await Peripheral(lab, answers(envelope.handoff(envelope.OTHER_APP))).start()
+    limit = f"{lab.seconds(30):.0f}s"
+    join = await Nearby(lab, "join", "--app-id", envelope.OTHER_APP, "--timeout", limit, *through(address)).start()
+    assert await join.exit(40) == 0, join.tail()
+    assert (await join.event("handoff"))["payload"] == envelope.PAYLOAD
+    # Our own pause, or the kernel's where bluetoothd answers before it has removed the advertisement.
+    attempts = trace.advertises_at_connection(lab.recorder.packets, "hci0")
+    assert attempts and not any(attempts), f"whether it advertised as it tried to connect: {attempts}"
+    await phone.write()
+    answer = await phone.answer()
+    assert answer["type"] == "handoff" and answer["payload"] == {"a": "b"}, answer
+    other.vanish()  # it advertises the kit's service, too
+    answer = await Central.android(lab).join()
+    assert answer["type"] == "handoff" and answer["payload"] == {"a": "b"}, answer
 
 
 @case("bridge/cost", timeout=400)

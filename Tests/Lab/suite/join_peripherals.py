@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Our client, in front of hosts that are not BlueZ (Bumble): the plain, the odd and the wrong."""
-import asyncio
 import signal
+import time
 
 from lab import envelope
 from lab.cases import SUBJECTS, case
 from lab.peers.peripheral import Peripheral, answers, refuses, says_nothing, splits
+
+
+#: docs/cli.md, "Exit codes".
+NO_SERVICE, NO_ADAPTER, ADAPTER_OFF, NOTHING_FOUND, FAILED, REFUSED, INTERRUPTED = 69, 72, 73, 75, 76, 79, 130
 
 
 async def joined(lab, *hosts, **options):
@@ -15,12 +19,49 @@ async def joined(lab, *hosts, **options):
     return await (await lab.join(**options).start()).outcome()
 
 
-def expect(outcome, kind, code=None):
+def expect(outcome, kind, code=None, status=None):
     assert outcome.kind == kind, f"{outcome}, not {kind}"
     if kind == "handoff":
         assert outcome.message == envelope.decode(envelope.handoff()), f"wrong payload: {outcome.message}"
     if code is not None:
         assert outcome.code == code, f"{outcome}, not {code}"
+    if status is not None:
+        assert outcome.status == status, f"{outcome}, not exit {status}"
+
+
+def expect_failed(outcome, host):
+    """The host was found and asked, and the exchange came to nothing."""
+    expect(outcome, "error", "linkFailed", FAILED)
+    assert host.requests, "the host was never asked"
+
+
+async def expect_stopped_after(count, join, host):
+    """So many bytes of an answer came, and it is said that they are not all."""
+    expect_failed(await join.outcome(), host)
+    [error] = [event for event in join.nearby.events if event["event"] == "error"]
+    assert f"stopped after {count} bytes" in error["message"], error["message"]
+
+
+def expect_nothing_found(join, outcome):
+    """Nothing that offers the kit's service was heard at all."""
+    expect(outcome, "error", "nothingFound", NOTHING_FOUND)
+    [error] = [event for event in join.nearby.events if event["event"] == "error"]
+    counts = {key: error.get(key) for key in ("seen", "tooFar", "otherApp", "failed")}
+    assert not any(counts.values()) and None not in counts.values(), counts
+
+
+def expect_mtu(host, mtu):
+    assert [each.att_mtu for each in host.connections] == [mtu], [each.att_mtu for each in host.connections]
+
+
+async def in_time(lab, join):
+    """The outcome, which must come when the time is up: not before, and not long after."""
+    began = time.monotonic()
+    outcome = await (await join.start()).outcome()
+    took = time.monotonic() - began
+    # The process starts before its limit does, and takes a link down after it.
+    assert join.limit <= took <= join.limit + lab.seconds(6), f"{outcome} after {took:.1f} s of {join.limit}"
+    return outcome
 
 
 for mtu in (185, 517):
@@ -28,13 +69,17 @@ for mtu in (185, 517):
     @case(f"join/mtu-{mtu}", core=mtu == 185, subjects=SUBJECTS)
     async def _(lab, mtu=mtu):
         """A handoff in one notification"""
-        expect(await joined(lab, Peripheral(lab, mtu=mtu)), "handoff")
+        host = Peripheral(lab, mtu=mtu)
+        expect(await joined(lab, host), "handoff")
+        expect_mtu(host, mtu)
 
 
 @case("join/mtu-23", subjects=SUBJECTS)
 async def _(lab):
     """A host at MTU 23 that sends its handoff in pieces of 20 bytes, without a header"""
-    expect(await joined(lab, Peripheral(lab, splits(envelope.handoff(), 20), mtu=23)), "handoff")
+    host = Peripheral(lab, splits(envelope.handoff(), 20), mtu=23)
+    expect(await joined(lab, host), "handoff")
+    expect_mtu(host, 23)
 
 
 @case("join/splits-without-header", subjects=SUBJECTS)
@@ -43,20 +88,29 @@ async def _(lab):
     expect(await joined(lab, Peripheral(lab, splits(envelope.handoff(), 60))), "handoff")
 
 
-@case("join/truncated", bugs=("bluez/bluez#65",))
+@case("join/truncated", bugs=("h2zero/esp-nimble-cpp#436",))
 async def _(lab):
     """Cut at MTU-3 by the host's stack: a typed error, and never a wrong payload"""
-    expect(await joined(lab, Peripheral(lab, mtu=100)), "error")
+    host = await Peripheral(lab, mtu=100).start()
+    await expect_stopped_after(97, await lab.join(timeout=15).start(), host)
+    expect_mtu(host, 100)
+
+
+@case("join/notifies-beyond-its-mtu", bugs=("bluez/bluez#576",))
+async def _(lab):
+    """The host agrees to 23 and notifies a whole handoff: bluetoothd gives 20 bytes of it, which are no answer"""
+    host = await Peripheral(lab, answers(envelope.handoff(), cut=False), mtu=23).start()
+    await expect_stopped_after(20, await lab.join(timeout=15).start(), host)
+    expect_mtu(host, 23)
 
 
 @case("join/att-error", subjects=("nearby",))
 async def _(lab):
     """Older hosts reject by an ATT error on the write"""
-    outcome = await joined(lab, Peripheral(lab, refuses(0x80)))
-    assert outcome.kind in ("rejected", "error"), outcome
+    expect(await joined(lab, Peripheral(lab, refuses(0x80))), "rejected", 0x80, REFUSED)
 
 
-@case("join/answers-before-subscribed", bugs=("hbldh/bleak#1885",), timeout=75)
+@case("join/answers-before-subscribed", bugs=("hbldh/bleak#1885", "hbldh/bleak#374"), timeout=75)
 async def _(lab):
     """The notification is sent before the subscription is acknowledged"""
     host = Peripheral(
@@ -67,8 +121,9 @@ async def _(lab):
 
 @case("join/never-answers", timeout=75)
 async def _(lab):
-    """A typed error within the limit that was asked for"""
-    expect(await joined(lab, Peripheral(lab, says_nothing), timeout=20), "error")
+    """A typed error at the limit that was asked for"""
+    host = await Peripheral(lab, says_nothing).start()
+    expect_failed(await in_time(lab, lab.join(timeout=20)), host)
 
 
 @case("join/answers-twice", subjects=SUBJECTS)
@@ -86,13 +141,15 @@ async def _(lab):
 @case("join/rejected", core=True, subjects=SUBJECTS)
 async def _(lab):
     """With its reason"""
-    expect(await joined(lab, Peripheral(lab, answers(envelope.reject("denied")))), "rejected", "denied")
+    outcome = await joined(lab, Peripheral(lab, answers(envelope.reject("denied"))))
+    expect(outcome, "rejected", "denied", REFUSED if lab.subject == "nearby" else None)
 
 
 @case("join/unknown-reason", subjects=SUBJECTS)
 async def _(lab):
     """A reason of the future is kept as it is"""
-    expect(await joined(lab, Peripheral(lab, answers(envelope.reject("lunch_break")))), "rejected", "lunch_break")
+    outcome = await joined(lab, Peripheral(lab, answers(envelope.reject("lunch_break"))))
+    expect(outcome, "rejected", "lunch_break", REFUSED if lab.subject == "nearby" else None)
 
 
 @case("join/wrong-host-first", timeout=120)
@@ -111,7 +168,8 @@ async def _(lab):
 async def _(lab):
     """A handoff that was meant for another app is never taken"""
     host = Peripheral(lab, answers(envelope.handoff(envelope.OTHER_APP)))
-    expect(await joined(lab, host, timeout=20), "error")
+    expect_failed(await joined(lab, host, timeout=20), host)
+    assert host.reached["answered"].is_set()
 
 
 @case("join/other-apps-answer-first", timeout=75)
@@ -129,13 +187,22 @@ async def _(lab):
 @case("join/garbage-answer", timeout=75)
 async def _(lab):
     """Bytes that are no JSON: a typed error"""
-    expect(await joined(lab, Peripheral(lab, answers(b"\x00\xff\x17")), timeout=20), "error")
+    host = Peripheral(lab, answers(b"\x00\xff\x17"))
+    expect_failed(await joined(lab, host, timeout=20), host)
+    assert host.reached["answered"].is_set()
 
 
 @case("join/named-without-uuid", timeout=60)
 async def _(lab):
-    """It has the name and the service, but does not advertise it: not found, and said so"""
-    expect(await joined(lab, Peripheral(lab, name="nearby", uuid_in=None), timeout=8), "error")
+    """It has the name and the service, but does not advertise it: not found, and said so. Once it does, it is joined"""
+    host = await Peripheral(lab, name="nearby", uuid_in=None).start()
+    join = await lab.join(timeout=8).start()
+    expect_nothing_found(join, await join.outcome())
+    assert not host.connections, "it was connected to for its name"
+    await host.device.stop_advertising()
+    host.uuid_in = "advertisement"
+    await host.advertise()
+    expect(await (await lab.join().start()).outcome(), "handoff")
 
 
 @case("join/uuid-in-scan-response", subjects=SUBJECTS)
@@ -159,49 +226,38 @@ async def _(lab):
 async def _(lab):
     """Two instances of the service on one device: the first is another app's"""
     host = Peripheral(lab)
-    first = host.add_service(says_nothing)
-    second = host.add_service(says_nothing)
-
-    def behaviour(characteristic, message):
-        async def behave(host, connection, request):
-            await asyncio.sleep(0.05)
-            host.notify(connection, message, characteristic)
-
-        return behave
-
-    for characteristic, message in ((first, envelope.reject("app_mismatch")), (second, envelope.handoff())):
-        characteristic.value.write = _written(host, characteristic, behaviour(characteristic, message))
+    first, second = host.add_service(), host.add_service()
+    host.behave_on(first, answers(envelope.reject("app_mismatch"), on=first))
+    host.behave_on(second, answers(envelope.handoff(), on=second))
     expect(await joined(lab, host), "handoff")
-
-
-def _written(host, characteristic, behave):
-    return lambda connection, value: host._written(connection, bytes(value), characteristic, behave)
+    assert len(host.requests) == 2, f"{len(host.requests)} of two instances were asked"
 
 
 @case("join/nobody", core=True)
 async def _(lab):
     """Nobody near: a typed error when the time is up, not before and not long after"""
-    expect(await joined(lab, timeout=5), "error")
+    join = lab.join(timeout=5)
+    expect_nothing_found(join, await in_time(lab, join))
 
 
 @case("join/adapter-missing")
 async def _(lab):
     """--adapter hci9"""
-    expect(await joined(lab, adapter="hci9", timeout=5), "error")
+    expect(await joined(lab, adapter="hci9", timeout=5), "error", "adapterNotFound", NO_ADAPTER)
 
 
 @case("join/adapter-off")
 async def _(lab):
     """Without power: said so at once or when the time is up"""
     await lab.bluez.set_powered("hci1", False)
-    expect(await joined(lab, timeout=5), "error")
+    expect(await joined(lab, timeout=5), "error", "poweredOff", ADAPTER_OFF)
 
 
 @case("join/no-bluetoothd")
 async def _(lab):
     """No BlueZ on the bus: a typed error"""
     await lab.bluetoothd.end()
-    expect(await joined(lab, timeout=5), "error")
+    expect(await joined(lab, timeout=5), "error", "serviceUnavailable", NO_SERVICE)
 
 
 @case("join/cached-but-gone", timeout=75)
@@ -210,7 +266,10 @@ async def _(lab):
     host = await Peripheral(lab).start()
     expect(await (await lab.join().start()).outcome(), "handoff")
     host.vanish()
-    expect(await (await lab.join(timeout=8).start()).outcome(), "error")
+    names = [each.get("Name") for each in (await lab.bluez.devices()).values()]
+    assert host.local_name in names, f"bluetoothd lists {names}"
+    join = await lab.join(timeout=8).start()
+    expect_nothing_found(join, await join.outcome())
 
 
 @case("join/twice", subjects=SUBJECTS, timeout=90)
@@ -227,8 +286,9 @@ async def _(lab):
     host = await Peripheral(lab).start()
     join = await lab.join(timeout=45).start()
     await host.wait("connected")
-    lab.medium.drop(["hci1"], 0x3E)  # connection failed to be established
+    assert lab.medium.drop(["hci1"], 0x3E) == 1  # connection failed to be established
     expect(await join.outcome(), "handoff")
+    assert len(host.connections) > 1, "it was the first link that served"
 
 
 for step in Peripheral.STEPS[:3]:
@@ -240,7 +300,7 @@ for step in Peripheral.STEPS[:3]:
         join = await lab.join(timeout=25).start()
         await host.wait(step)
         host.vanish()
-        expect(await join.outcome(), "error")
+        expect(await join.outcome(), "error", "linkFailed", FAILED)
 
 
 @case("join/interrupted", timeout=75)
@@ -250,5 +310,5 @@ async def _(lab):
     join = await lab.join().start()
     await host.wait("written")
     join.nearby.send(signal.SIGINT)
-    assert await join.nearby.exit(10) != 0
+    assert await join.nearby.exit(10) == INTERRUPTED, f"exit status {join.nearby.process.returncode}"
     await host.wait("disconnected", timeout=8)

@@ -5,7 +5,7 @@ No code of ours runs here, only bluetoothd, the kernel and the peers. A case tha
 """
 import asyncio
 
-from bumble import att, core
+from bumble import att
 
 from lab import envelope
 from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_service_filters
@@ -16,9 +16,46 @@ from lab.peers.dbus_host import DBusHost
 from lab.peers.peripheral import Peripheral
 
 
-@case("stack/broadcast", bugs=("bluez/bluez#820", "bluez/bluez#1106"), subjects=SUBJECTS, timeout=90)
+def on_air(lab, name):
+    """Whether that adapter's controller advertises at this moment."""
+    controller = lab.adapter(name).controller
+    return controller.le_legacy_advertiser.enabled or any(each.enabled for each in controller.advertising_sets.values())
+
+
+async def heard_to_scan(lab, name):
+    for _ in range(100):
+        if lab.adapter(name).controller.le_scan_enable:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{name} does not scan")
+
+
+async def discovery_refusals(lab, path):
+    """What StartDiscovery is refused with until it is accepted; it is stopped again."""
+    refusals = []
+    while True:
+        try:
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
+            await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+            return refusals
+        except BusError as error:
+            refusals.append(error.name.rsplit(".", 1)[1])
+            assert len(refusals) < 40, refusals
+        await asyncio.sleep(0.5)
+
+
+async def nobody_finds(lab):
+    """No central hears a host that has the kit's service, for a while."""
+    try:
+        await Central.android(lab).find(timeout=3)
+    except AssertionError:
+        return
+    raise AssertionError("a host is on the air")
+
+
+@case("stack/broadcast", bugs=("bluez/bluez#820", "bluez/bluez#1452"), subjects=SUBJECTS, timeout=90)
 async def _(lab):
-    """bluez.md 1: a notification reaches every subscriber"""
+    """bluez.md 1: a notification reaches every subscriber, and one that leaves takes nobody's subscription along"""
     host = await DBusHost(lab).start()
     first, second = Central.iphone(lab), Central.android(lab)
     await first.go_to("subscribed")
@@ -27,9 +64,12 @@ async def _(lab):
     await first.write()
     await first.answer()
     assert (await second.answer())["type"] == "handoff"
+    await first.leave()
+    await second.write()
+    assert (await second.answer())["type"] == "handoff"
 
 
-@case("stack/subscriber-is-told-by-acquire", subjects=SUBJECTS)
+@case("stack/subscriber-is-told-by-acquire", bugs=("bluez/bluez#1106",), subjects=SUBJECTS)
 async def _(lab):
     """bluez.md 2: NotSupported to AcquireNotify tells the device, and StartNotify follows"""
     host = await DBusHost(lab).start()
@@ -38,20 +78,24 @@ async def _(lab):
     [acquired] = host.seen("acquire")
     assert acquired["device"].endswith(str(phone.address).split("/")[0].replace(":", "_")), acquired
     assert host.seen("subscribed")
-    lab.note(f"mtu {acquired['mtu']}")
+    assert acquired["mtu"] == phone.connection.att_mtu == 185, (acquired["mtu"], phone.connection.att_mtu)
 
 
-@case("stack/advertising-while-connected", subjects=SUBJECTS, timeout=90)
+@case(
+    "stack/advertising-while-connected",
+    bugs=("bluez/bluez#644", "spacecheese/bluez_peripheral#31"),
+    subjects=SUBJECTS,
+    timeout=90,
+)
 async def _(lab):
     """bluez.md 14: with a central connected, the host is on the air no more, though its instance is active"""
-    await DBusHost(lab).start()
-    await Central.iphone(lab).go_to("connected")
-    await asyncio.sleep(2)
-    active = await lab.bluez.active_instances("hci0")
-    on_air = any(set_.enabled for set_ in lab.adapter("hci0").controller.advertising_sets.values())
-    on_air = on_air or lab.adapter("hci0").controller.le_legacy_advertiser.enabled
-    lab.note(f"ActiveInstances {active}, on the air: {on_air}")
-    assert active == 1
+    host = await DBusHost(lab).start()
+    await Central.iphone(lab).go_to("subscribed")
+    await nobody_finds(lab)
+    assert not on_air(lab, "hci0")
+    assert await lab.bluez.active_instances("hci0") == 1
+    await host.advertise_again()
+    await Central.android(lab).find()
 
 
 @case("stack/write-512", bugs=("bluez/bluez#570",), subjects=SUBJECTS)
@@ -68,7 +112,8 @@ async def _(lab):
     except att.ATT_Error as error:
         outcome = f"refused with ATT {error.error_code:#04x}"
     lab.note(f"512 bytes {outcome}")
-    assert (outcome == "accepted") != counts_the_header(lab.bluez_version), outcome
+    expected = "refused with ATT 0x0d" if counts_the_header(lab.bluez_version) else "accepted"
+    assert outcome == expected, f"{outcome}, not {expected}"
     assert len(host.seen("written")) == (2 if outcome == "accepted" else 1)
 
 
@@ -91,11 +136,13 @@ async def _(lab):
             lab.note(f"MTU {mtu}, {length} bytes: {outcome}" + ("" if plain else f" {parts}"))
             if length <= 508 or not counts_the_header(lab.bluez_version):
                 assert plain, f"{length} bytes at MTU {mtu}: {outcome}, offset and length {parts}"
+            else:
+                assert outcome == "ATT 0x0d" and not parts, f"{length} bytes at MTU {mtu}: {outcome}, {parts}"
         await phone.leave()
         await host.advertise_again()
 
 
-@case("stack/truncates-silently", bugs=("bluez/bluez#65",), subjects=SUBJECTS)
+@case("stack/truncates-silently", subjects=SUBJECTS)
 async def _(lab):
     """bluez.md 7: a notification longer than MTU-3 is cut, and nobody is told"""
     message = envelope.handoff(payload={"note": "x" * 300})
@@ -106,23 +153,24 @@ async def _(lab):
     received = await asyncio.wait_for(phone.received.get(), lab.seconds(10))
     lab.note(f"{len(received)} of {len(message)} bytes at MTU {phone.connection.att_mtu}")
     assert message.startswith(received) and len(received) == phone.connection.att_mtu - 3
-    assert host.seen("written")[0]["options"].get("mtu") in (100, None)
+    assert host.seen("written")[0]["options"].get("mtu") == 100
 
 
-@case("stack/power-cycle", bugs=("bluez/bluez#644", "bluez/bluez#1015"), subjects=SUBJECTS)
+@case("stack/power-cycle", bugs=("mcginty/blew#46",), subjects=SUBJECTS)
 async def _(lab):
     """bluez.md 14: after a power cycle the instance is counted, no Release came, and nothing is on the air"""
     host = await DBusHost(lab).start()
     await lab.cycle_power("hci0")
-    await asyncio.sleep(2)
-    controller = lab.adapter("hci0").controller
-    on_air = controller.le_legacy_advertiser.enabled or any(s.enabled for s in controller.advertising_sets.values())
+    await nobody_finds(lab)
+    assert not on_air(lab, "hci0")
     active = await lab.bluez.active_instances("hci0")
-    lab.note(f"ActiveInstances {active}, released: {bool(host.seen('released'))}, on the air: {on_air}")
+    assert active == 1, f"ActiveInstances {active}"
     assert not host.seen("released")
+    await host.advertise_again()
+    await Central.android(lab).find()
 
 
-@case("stack/bluetoothd-killed", subjects=SUBJECTS)
+@case("stack/bluetoothd-killed", bugs=("project-chip/connectedhomeip#32847",), subjects=SUBJECTS)
 async def _(lab):
     """The server hears no StopNotify; everything is to be registered again"""
     host = await DBusHost(lab).start()
@@ -218,6 +266,10 @@ async def _(lab):
                 break
             await asyncio.sleep(0.1)
     crashed = bool(lab.bluetoothd.crashes)
+    if crashed:
+        # The kernel goes on discovering, and the next case would be refused.
+        await lab.bluez.wait_powered(["hci1"], lab.seconds(30))
+        await discovery_refusals(lab, path)
     assert crashed == dies_of_service_filters(lab.bluez_version), "a crash" if crashed else "no crash any more"
 
 
@@ -230,22 +282,36 @@ async def _shown(lab, wanted):
     raise AssertionError(f"bluetoothd shows {shown}, not {wanted}")
 
 
-@case("stack/server-pushes-on-subscription", bugs=("hbldh/bleak#1885",), subjects=SUBJECTS)
-async def _(lab):
-    """A notification that is sent before the subscription is acknowledged: does BlueZ's client hear it?"""
+async def pushed(lab, **how):
+    """Whether BlueZ's client hears a notification that comes before its subscription is acknowledged."""
     host = Peripheral(lab, on_subscribe=lambda host, connection: host.notify(connection, envelope.handoff()))
     await host.start()
     client = BleakJoin(lab)
     await client.connect()
     try:
-        await client.subscribe()
+        await client.client.start_notify(
+            envelope.MESSAGE, lambda characteristic, value: client.received.put_nowait(bytes(value)), bluez=how
+        )
+        assert host.reached["subscribed"].is_set()
         try:
-            await client.answer(timeout=2)
-            lab.note("heard")
+            return (await client.answer(timeout=2))["type"] == "handoff"
         except asyncio.TimeoutError:
-            lab.note("lost")
+            return False
     finally:
         await client.client.disconnect()
+
+
+@case("stack/server-pushes-on-subscription", bugs=("hbldh/bleak#374",), subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 22: after StartNotify, what comes before the subscription's acknowledgement is heard"""
+    assert await pushed(lab, use_start_notify=True)
+
+
+@case("stack/server-pushes-on-acquire", bugs=("hbldh/bleak#1885",), subjects=SUBJECTS)
+async def _(lab):
+    """bluez.md 22: after AcquireNotify it is lost, so nobody should use that"""
+    heard = await pushed(lab, use_start_notify=False)
+    assert not heard, "heard by now"
 
 
 @case("stack/device-objects", subjects=SUBJECTS)
@@ -255,50 +321,64 @@ async def _(lab):
     phone = Central.iphone(lab)
     await phone.go_to("connected")
     found = [values for path, values in (await lab.bluez.objects()).items() if values.get(DEVICE, {}).get("Connected")]
-    assert len(found) == 1
-    lab.note(f"AddressType {found[0][DEVICE]['AddressType']}")
+    assert [each[DEVICE]["AddressType"] for each in found] == ["random"], found
+
+
+def may_block_while_pairing(version):
+    """Seen on 5.55 and 5.66, at times, and never on 5.82; where between them it ends is not known."""
+    return version < (5, 82)
+
+
+async def served_while_pairing(lab, reaction):
+    """What becomes of an exchange with a phone whose battery level is guarded, once bluetoothd has asked for pairing:
+    "served", "link lost", or "blocked" (the link is up, and nothing is answered)."""
+    await DBusHost(lab).start()
+    phone = Central.guarded(lab, on_pairing=reaction)
+    await phone.connect()
+    await asyncio.wait_for(phone.pairing_asked.wait(), lab.seconds(8))
+
+    async def exchange():
+        await phone.discover()
+        await phone.subscribe()
+        await phone.write()
+        await phone.answer()
+
+    going = phone.later(exchange())
+    await asyncio.wait([going], timeout=lab.seconds(6))
+    if not going.done():
+        return "blocked"
+    if phone.lost.is_set():
+        return "link lost"
+    going.result()
+    return "served"
 
 
 for reaction in ("refuses", "accepts", None):
 
-    @case(f"stack/pairing-{reaction or 'ignored'}", bugs=("bluez/bluez#851",), subjects=SUBJECTS, timeout=90)
+    @case(f"stack/pairing-{reaction or 'ignored'}", bugs=("bluez/bluez#38",), subjects=SUBJECTS, timeout=90)
     async def _(lab, reaction=reaction):
-        """A phone guards its battery level; bluetoothd reads it and asks for pairing. What becomes of the link?"""
-        host = await DBusHost(lab).start()
-        phone = Central.guarded(lab, on_pairing=reaction)
-        try:
-            await phone.go_to("subscribed")
-            await asyncio.wait_for(phone.pairing_asked.wait(), lab.seconds(8))
-            await asyncio.sleep(0.5)
-            writing = phone.later(phone.write())
-            await asyncio.wait([writing], timeout=lab.seconds(5))
-            answered = writing.done() and writing.exception() is None
-            heard = bool(host.seen("written"))
-            outcome = "answered" if answered else f"write not answered (server heard of it: {heard})"
-        except (ConnectionError, asyncio.TimeoutError, core.TimeoutError) as error:
-            # Also one of Bumble's own: a link on which nothing is answered any more while a pairing goes wrong.
-            outcome = str(error) or "not asked for"
-        lab.note(f"{outcome}; link {'lost' if phone.lost.is_set() else 'up'}")
+        """A phone guards its battery level, bluetoothd reads it and asks for pairing: the outcomes of docs/bluez.md"""
+        outcome = await served_while_pairing(lab, reaction)
+        lab.note(outcome)
+        if reaction == "refuses":
+            expected = {"link lost"}
+        elif may_block_while_pairing(lab.bluez_version):
+            expected = {"served", "blocked"}
+        else:
+            expected = {"served"}
+        assert outcome in expected, f"{outcome}, not {' or '.join(expected)}"
 
 
-@case("stack/discovery-outlives-bluetoothd", subjects=SUBJECTS)
+@case("stack/discovery-outlives-bluetoothd", bugs=("hbldh/bleak#859", "bluez/bluer#47"), subjects=SUBJECTS)
 async def _(lab):
     """bluetoothd is killed while it discovers: the kernel goes on for 10 s, and the new one's first StartDiscovery
     is refused with InProgress, though nobody has a session"""
     path = "/org/bluez/hci1"
     await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-    await asyncio.sleep(1)
+    await heard_to_scan(lab, "hci1")
     await lab.restart_bluetoothd(pause=0.5)
     began = asyncio.get_running_loop().time()
-    refusals = []
-    while True:
-        try:
-            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-            break
-        except BusError as error:
-            refusals.append(error.name.rsplit(".", 1)[1])
-            assert len(refusals) < 40, refusals
-        await asyncio.sleep(0.5)
+    refusals = await discovery_refusals(lab, path)
     took = asyncio.get_running_loop().time() - began
     lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
-    await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
+    assert set(refusals) == {"InProgress"}, refusals

@@ -13,13 +13,14 @@ SERVICE = UUID(envelope.SERVICE)
 MESSAGE = UUID(envelope.MESSAGE)
 
 
-def answers(*messages, pause=0.05):
-    """A behaviour: after a request these messages, one notification each."""
+def answers(*messages, pause=0.05, on=None, cut=True):
+    """A behaviour: after a request these messages, one notification each; `on` another characteristic than the last
+    that was added, and whole whatever the MTU if not `cut`."""
 
     async def behave(host, connection, request):
         for message in messages:
             await asyncio.sleep(pause)
-            host.notify(connection, message)
+            host.notify(connection, message, on, cut)
             host.reach("answered")
 
     return behave
@@ -67,13 +68,17 @@ class Peripheral(BumblePeer):
         """The kit's service once more; the first is added by `start` unless one was added before."""
         properties = Characteristic.Properties.WRITE | Characteristic.Properties.NOTIFY
         characteristic = Characteristic(MESSAGE, properties, Characteristic.WRITEABLE)
-        characteristic.value = CharacteristicValue(
-            write=lambda connection, value: self._written(connection, bytes(value), characteristic, behave)
-        )
+        self.behave_on(characteristic, behave)
         characteristic.on("subscription", lambda bearer, notify, indicate: self._subscribed(bearer, notify))
         self.device.add_service(Service(SERVICE, [characteristic]))
         self.message = characteristic
         return characteristic
+
+    def behave_on(self, characteristic, behave):
+        """What a write there is answered with; None: as everywhere."""
+        characteristic.value = CharacteristicValue(
+            write=lambda connection, value: self._written(connection, bytes(value), behave)
+        )
 
     def add_extra_service(self, uuid, characteristics=3):
         read = Characteristic.Properties.READ
@@ -122,10 +127,11 @@ class Peripheral(BumblePeer):
         except asyncio.TimeoutError:
             raise AssertionError(f"{self.name} was never {step}") from None
 
-    def notify(self, connection, value, characteristic=None):
-        """At once and in order, whether subscribed or not; cut at MTU-3, as every stack does."""
+    def notify(self, connection, value, characteristic=None, cut=True):
+        """At once and in order, whether subscribed or not; cut at MTU-3, as nearly every stack does."""
         characteristic = characteristic or self.message
-        value = value[: connection.att_mtu - 3]
+        if cut:
+            value = value[: connection.att_mtu - 3]
         self.device.gatt_server.send_gatt_pdu(
             connection,
             bytes(att.ATT_Handle_Value_Notification(attribute_handle=characteristic.handle, attribute_value=value)),
@@ -142,7 +148,7 @@ class Peripheral(BumblePeer):
             if self.on_subscribe is not None:
                 self.on_subscribe(self, bearer)
 
-    async def _written(self, connection, value, characteristic, behave):
+    async def _written(self, connection, value, behave):
         self.requests.append(value)
         self.reach("written")
         behave = behave or self.behave
