@@ -288,9 +288,7 @@ for number in $(seq "$booted"); do cat "$results/$number" 2>/dev/null || echo lo
         $1 == "lost" { failed++; next }
         { passed += $1; failed += $2; skipped += $3; retried += $4 }
         END {
-            total = passed + 0 " passed, " failed + unbooted " failed"
-            if (skipped) total = total ", " skipped " skipped"
-            if (retried) total = total ", " retried " run again"
-            print total
+            if (retried) print "run again: " retried
+            print passed + 0 " passed, " failed + unbooted " failed" (skipped ? ", " skipped " skipped" : "")
             exit unbooted == booted ? 70 : failed + unbooted > 0
         }'

@@ -81,6 +81,12 @@ enum BlueZFailure {
         .timedOut, "the Bluetooth service did not answer in time",
         advice: "If it stays so, restart it: `sudo systemctl restart bluetooth`.")
 
+    /// `StartDiscovery` answers `InProgress`, and nobody is heard.
+    static let scanRefused = BluetoothError(
+        .serviceUnavailable,
+        "the Bluetooth service does not begin to scan: it says that it does already, and hears nobody",
+        advice: "If it stays so, switch the adapter off and on: `bluetoothctl power off`, `bluetoothctl power on`.")
+
     /// BlueZ's policy lets everybody in; some distributions restrict it to a group or to whoever sits at the machine.
     static func unauthorized(cause: String?, subject: String? = nil) -> BluetoothError {
         BluetoothError(

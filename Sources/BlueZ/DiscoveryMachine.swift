@@ -62,6 +62,14 @@ struct DiscoveryMachine: Sendable {
     private var available = false
     private var inFlight: Call?
     private var blocked = false
+    /// `heldUp`s since anything else.
+    private var refusals = 0
+
+    /// Whether it was held up for so long that the scans should know.
+    var isStuck: Bool { refusals >= Limits.discoverHeldUpTold }
+
+    /// A device was heard: somebody's session runs, and it may be ours.
+    mutating func heard() { refusals = 0 }
 
     /// The scans changed.
     mutating func want(_ filter: DiscoveryFilter?) -> Call? {
@@ -85,6 +93,7 @@ struct DiscoveryMachine: Sendable {
         applied = nil
         inFlight = nil
         blocked = false
+        refusals = 0
     }
 
     /// The call last returned was answered.
@@ -96,7 +105,9 @@ struct DiscoveryMachine: Sendable {
         case (.start, .done):
             isRunning = true
             mayRun = false
+            refusals = 0
         case (.start, .heldUp):
+            refusals += 1
             mayRun = true
             blocked = true
         // Best effort: whatever it answers, we no longer want the session. bluetoothd forgets its filter with it.

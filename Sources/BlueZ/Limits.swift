@@ -70,6 +70,8 @@ enum Limits {
     static let registerAgain: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
     /// Pause between attempts to start a discovery that bluetoothd says is in progress.
     static let discoverHeldUp: Duration = .milliseconds(500)
+    /// So many refusals in a row, 15 s of them, are more than what a bluetoothd that was killed leaves behind: about 10 s.
+    static let discoverHeldUpTold = 30
     /// Pauses between attempts to start a discovery that failed.
     static let discoverAgain: ClosedRange<Duration> = .seconds(1) ... .seconds(30)
     /// Pauses before a bluetoothd that is there, and did not tell what it has, is asked again.

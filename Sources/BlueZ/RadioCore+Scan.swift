@@ -120,10 +120,15 @@ extension RadioCore {
             wake(&discoveryWaiters, with: outcome == .heldUp ? nil : BlueZFailure.error(error, during: .discover))
         }
         let next = discovery.answered(call, outcome)
+        // Not while there is a link: what uses it would give it up.
+        if discovery.isStuck, activeLinks.isEmpty { tellPaused(BlueZFailure.scanRefused) }
         if outcome == .failed || outcome == .notReady || outcome == .heldUp {
             retryDiscovery(after: outcome == .heldUp ? Limits.discoverHeldUp : nil)
         } else {
-            if call == .start { discoveryPause.reset() }
+            if call == .start {
+                discoveryPause.reset()
+                tellResumed()
+            }
             perform(next)
         }
     }
@@ -147,6 +152,16 @@ extension RadioCore {
         discoveryTimer?.cancel()
         discoveryTimer = nil
         wake(&discoveryWaiters, with: error)
+        tellPaused(error)
+    }
+
+    func resumeScans() {
+        discoveryPause.reset()
+        tellResumed()
+        perform(discovery.adapterReady())
+    }
+
+    private func tellPaused(_ error: BluetoothError) {
         for scan in scans.values where !scan.isPaused {
             scan.isPaused = true
             scan.sightings.reset()
@@ -154,13 +169,11 @@ extension RadioCore {
         }
     }
 
-    func resumeScans() {
-        discoveryPause.reset()
+    private func tellResumed() {
         for scan in scans.values where scan.isPaused {
             scan.isPaused = false
             scan.events.yield(.resumed)
         }
-        perform(discovery.adapterReady())
     }
 
     // MARK: Devices
@@ -168,6 +181,8 @@ extension RadioCore {
     func deviceHeard(_ path: ObjectPath, _ change: Device1.Change) {
         guard !scans.isEmpty, let device = view.devices[path], let adapter = usableAdapter, path.isBeneath(adapter)
         else { return }
+        if discovery.isStuck { tellResumed() }
+        discovery.heard()
         for scan in scans.values {
             let isFiltered = isFiltered(by: scan.sightings.filter, adapter)
             guard let report = scan.sightings.judge(path, device, change, isFiltered: isFiltered) else { continue }

@@ -71,7 +71,7 @@ public enum ScanEvent: Sendable, Hashable {
     case discovered(Discovery)
     /// The radio has forgotten the device: it was not heard for long, and cannot be connected to.
     case gone(PeerIdentifier)
-    /// The adapter or the Bluetooth service is away. The scan goes on by itself when it returns.
+    /// The adapter or the Bluetooth service is away, or does not let us scan. The scan goes on by itself when it can.
     case paused(BluetoothError)
     /// The scan goes on. Devices have to be heard anew.
     case resumed

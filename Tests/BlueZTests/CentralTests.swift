@@ -88,6 +88,19 @@ extension OnABus {
             #expect(fake.calls.last == "StopDiscovery")
         }
 
+        /// More than 10 s of it are no remains of a bluetoothd: whoever scans is told, and told when it is over.
+        @Test func aScanThatStaysHeldUpSaysSo() async throws {
+            let fake = try await FakeBlueZ()
+            fake.fail("StartDiscovery", "org.bluez.Error.InProgress")
+            let scan = try await fake.radio().scan(for: ScanFilter())
+            var events = scan.events.makeAsyncIterator()
+            guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
+            #expect(reason.code == .serviceUnavailable && reason.advice?.contains("power off") == true)
+            fake.succeed("StartDiscovery")
+            #expect(await events.next() == .resumed)
+            await scan.stop()
+        }
+
         /// BlueZ keeps the link of an app that was killed, and who is connected does not advertise.
         @Test func aConnectedDeviceWithTheServiceIsReportedAtTheStart() async throws {
             let fake = try await FakeBlueZ()

@@ -21,8 +21,8 @@ from .host_centrals import expect_handoff
 
 #: Seconds after the stack's return in which the host must serve again, or the join must have its handoff.
 RECOVERY = 15
-#: … and from the next process's start, after a SIGKILL. On a link that BlueZ kept, 5.55 and 5.66 now and then do not
-#: answer a subscription: given up after 10 s.
+#: … and from the next process's start, after a SIGKILL. On a link that BlueZ kept, 5.66 now and then does not
+#: answer a subscription: given up after 10 s (docs/bluez.md).
 NEXT = RECOVERY + 10
 
 
