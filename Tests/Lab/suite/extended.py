@@ -18,6 +18,8 @@ from .host_centrals import expect_handoff, expect_reject
 
 PASSCODE, WRONG = "48291357", "11111111"
 LARGEST = 65_536  # the largest envelope (shared/protocol.json)
+#: At MTU 23, in 1,170 notifications: 4,700 can take an emulated machine longer than the 60 s of the host's patience.
+LARGEST_AT_23 = 16_384
 
 
 def note_of(size):
@@ -57,28 +59,24 @@ def asked(host):
 
 for mtu in (23, 185, 517):
     for passcode in (None, PASSCODE):
-        for size in (400, LARGEST):
-            if (mtu, passcode, size) == (23, None, LARGEST):
-                continue  # 4,700 notifications: once is enough
-            name = f"extended/port-mtu-{mtu}-{'64k' if size == LARGEST else size}{'-passcode' if passcode else ''}"
-            slow = mtu == 23 and size == LARGEST
+        for size in (400, LARGEST if mtu > 23 else LARGEST_AT_23):
+            if (passcode, size) == (None, LARGEST_AT_23):
+                continue  # once is enough
+            length = size if size < 1024 else f"{size // 1024}k"
+            name = f"extended/port-mtu-{mtu}-{length}{'-passcode' if passcode else ''}"
 
-            @case(name, core=(mtu, passcode, size) == (185, PASSCODE, 400), timeout=240 if slow else 90)
-            async def _(lab, mtu=mtu, passcode=passcode, size=size, limit=200 if slow else 60, slow=slow):
+            @case(name, core=(mtu, passcode, size) == (185, PASSCODE, 400), timeout=90)
+            async def _(lab, mtu=mtu, passcode=passcode, size=size):
                 """The port of the client joins; the receipt reaches the host"""
                 payload, steps = note_of(size), []
                 host = await serving(lab, payload, passcode)
                 phone = PortCentral.phone(lab, mtu)
                 search = phone.search(passcode=passcode, progress=steps.append)
-                expect_handoff(await search.run(limit), payload)
+                expect_handoff(await search.run(60), payload)
                 assert search.attempts[-1].hello.needs_passcode == bool(passcode)
-                if slow and lab.patience > 1 and len(search.attempts) > 1:
-                    # The host gives one answer 60 s, and knows nothing of the lab's patience.
-                    lab.note(f"{len(search.attempts)} attempts")
-                else:
-                    assert len(search.attempts) == 1, f"{len(search.attempts)} attempts"
+                assert len(search.attempts) == 1, f"{len(search.attempts)} attempts"
                 assert steps == sorted(steps) and steps[-1] == size + 16, f"progress {steps[:3]}…{steps[-3:]}"
-                assert size < LARGEST or len(steps) > 100, f"{len(steps)} steps of progress"
+                assert size == 400 or len(steps) > 100, f"{len(steps)} steps of progress"
                 await host.delivered()
                 [request] = asked(host)
                 assert request["security"] == ("authenticated" if passcode else "sealed"), request
