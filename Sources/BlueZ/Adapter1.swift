@@ -36,6 +36,11 @@ struct Adapter1: Sendable, Hashable {
     /// also where nothing tells the version.
     var filtersByService: Bool { bluezVersion.map { $0 != BlueZVersion(major: 5, minor: 87) } ?? false }
 
+    /// Whether bluetoothd writes past the end of the buffer in which it gathers, for 10 ms, what is notified to a central that
+    /// takes multiple-notification PDUs (another BlueZ, Android): before 5.60 (src/shared/gatt-server.c; mended by commit
+    /// 297fa5cb3). Not assumed where nothing tells the version.
+    var overflowsWithNotifications: Bool { bluezVersion.map { $0 < BlueZVersion(major: 5, minor: 60) } ?? false }
+
     /// Whether a characteristic has the property `MTU`; assumed where nothing tells the version.
     var tellsMTU: Bool { bluezVersion.map { $0 >= BlueZVersion(major: 5, minor: 62) } ?? true }
 

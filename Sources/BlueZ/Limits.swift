@@ -66,6 +66,8 @@ enum Limits {
     static let servicesResolved: Duration = .seconds(30)
     /// After a central came or went, before advertising again: several that come at once count as one.
     static let advertiseAgain: Duration = .milliseconds(100)
+    /// Before the next notification, with a bluetoothd that may write past the end of what it gathers for 10 ms.
+    static let notifyAgain: Duration = .milliseconds(15)
     /// Pauses between attempts to register what was refused.
     static let registerAgain: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
     /// Pause between attempts to start a discovery that bluetoothd says is in progress.

@@ -115,6 +115,16 @@ extension RadioCore {
         _ value: [UInt8],
         _ characteristic: LocalCharacteristicID,
         _ central: PeerIdentifier?
+    ) async throws(BluetoothError) {
+        try await notificationsTurn()
+        try notifyNow(id, value, characteristic, central)
+    }
+
+    private func notifyNow(
+        _ id: UInt64,
+        _ value: [UInt8],
+        _ characteristic: LocalCharacteristicID,
+        _ central: PeerIdentifier?
     ) throws(BluetoothError) {
         guard value.count <= Limits.valueBytes else {
             throw BluetoothError(
@@ -148,6 +158,18 @@ extension RadioCore {
             }
         }
         if case .failure(let error) = result { throw BlueZFailure.error(error, during: .serve) }
+    }
+
+    /// What a bluetoothd that overflows is not told within 10 ms it cannot gather.
+    private func notificationsTurn() async throws(BluetoothError) {
+        guard let adapter = usableAdapter, view.adapters[adapter]?.overflowsWithNotifications == true else { return }
+        let now = ContinuousClock.now
+        let turn = max(nextNotification ?? now, now)
+        nextNotification = turn + Limits.notifyAgain
+        guard turn > now else { return }
+        let waiter = newWaiter()
+        loop.schedule(after: turn - now) { [weak self] in self?.assumeIsolated { _ = $0.wake(waiter) } }
+        if let error = await wait(waiter, timeout: nil) { throw error }
     }
 
     // MARK: Centrals

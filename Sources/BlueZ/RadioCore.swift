@@ -66,6 +66,9 @@ actor RadioCore {
     var statusStreams: [UInt64: AsyncStream<AdapterStatus>.Continuation] = [:]
     var lastStatus: AdapterStatus?
 
+    /// When the next notification may go out, where they have to be apart (RadioCore+Requests).
+    var nextNotification: ContinuousClock.Instant?
+
     // Scans (RadioCore+Scan).
     var scans: [UInt64: ScanState] = [:]
     var discovery = DiscoveryMachine()

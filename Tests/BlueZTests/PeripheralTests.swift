@@ -141,6 +141,18 @@ extension OnABus {
             await bench.session.stop()
         }
 
+        /// Before 5.60 bluetoothd writes past the end of what it gathers for 10 ms.
+        @Test func notificationsAreApartWhereBluetoothdOverflows() async throws {
+            let fake = try await FakeBlueZ(start: false)
+            try await fake.start(adapter: ["Modalias": .string("usb:v1D6Bp0246d0537")])
+            let bench = try await HostBench(fake)
+            _ = try await bench.call("StartNotify")
+            let began = ContinuousClock.now
+            for value: UInt8 in 1...20 { try await bench.session.notify([value], on: HostBench.id, to: nil) }
+            #expect(ContinuousClock.now - began >= .milliseconds(19 * 15))
+            await bench.session.stop()
+        }
+
         @Test func aNotificationForNobodyIsRefused() async throws {
             let bench = try await HostBench()
             let nobody = await #expect(throws: BluetoothError.self) {
