@@ -47,6 +47,8 @@ public struct BehaviourProfile: Sendable, Hashable {
     /// The longest value, in bytes, that a central may write to a local characteristic. Before 5.69 bluetoothd
     /// refuses 511 and 512 bytes with "invalid attribute value length" (bluez/bluez#570).
     public var longestWrite: Int
+    /// An application's `Failed` may name the ATT error that the central gets: 5.66 and later. Before, it is 0x80.
+    public var passesApplicationErrors: Bool
     /// Longer data than a legacy advertisement holds goes out as extended advertising (5.76 and later), which legacy
     /// scanners do not see; else it is refused.
     public var fallsBackToExtendedAdvertising: Bool
@@ -94,6 +96,7 @@ public struct BehaviourProfile: Sendable, Hashable {
         hasAdvertisingCapabilities = version >= Version(5, 70)
         readsAdvertisingInterval = version >= Version(5, 56)
         longestWrite = version >= Version(5, 69) ? 512 : 510
+        passesApplicationErrors = version >= Version(5, 66)
         fallsBackToExtendedAdvertising = version >= Version(5, 76)
         splitsLongWrites = version < Version(5, 69)
         diesOfServiceFilters = version == Version(5, 87)

@@ -66,9 +66,10 @@ extension ATTError {
     /// src/gatt-database.c.
     ///
     /// - Parameter notPermitted: The code for org.bluez.Error.NotPermitted, which depends on the request.
-    init(applicationError name: String, _ message: String, notPermitted: ATTError) {
+    /// - Parameter readsCodes: Whether the text of `Failed` may be a code (`BehaviourProfile.passesApplicationErrors`).
+    init(applicationError name: String, _ message: String, notPermitted: ATTError, readsCodes: Bool = true) {
         switch name {
-        case "org.bluez.Error.Failed": self = Self(numericMessage: message)
+        case "org.bluez.Error.Failed": self = readsCodes ? Self(numericMessage: message) : .application
         case "org.bluez.Error.NotSupported": self = .requestNotSupported
         case "org.bluez.Error.NotAuthorized": self = .insufficientAuthorization
         case "org.bluez.Error.InvalidValueLength": self = .invalidAttributeValueLength

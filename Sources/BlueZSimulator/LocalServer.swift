@@ -153,13 +153,14 @@ final class LocalServer {
             return answer(.failure(.unlikelyError))
         }
         if characteristic.flags.needsEncryptionToRead { return answer(.failure(.insufficientEncryption)) }
+        let readsCodes = adapter.profile.passesApplicationErrors
         ask(central, application, characteristic, "ReadValue", [options(central, offset: offset)]) { result in
             switch result {
             case .success(let body):
                 guard let value = body.first?.asBytes else { return answer(.failure(.requestNotSupported)) }
                 answer(.success(Array(value.prefix(Limits.attributeBytes))))
             case .failure(let error):
-                answer(.failure(Self.att(error, notPermitted: .readNotPermitted)))
+                answer(.failure(Self.att(error, notPermitted: .readNotPermitted, readsCodes: readsCodes)))
             }
         }
     }
@@ -176,12 +177,14 @@ final class LocalServer {
         let acknowledgesEarly = characteristic.flags.properties.contains(.writeWithoutResponse)
         if acknowledgesEarly { answer(nil) }
         let body: [DBusValue] = [.bytes(value), options(central, offset: offset)]
+        let readsCodes = adapter.profile.passesApplicationErrors
         let deliver: @BlueZSimulatorActor () -> Void = { [weak self] in
             self?.ask(central, application, characteristic, "WriteValue", body) { result in
                 guard !acknowledgesEarly else { return }
                 switch result {
                 case .success: answer(nil)
-                case .failure(let error): answer(Self.att(error, notPermitted: .writeNotPermitted))
+                case .failure(let error):
+                    answer(Self.att(error, notPermitted: .writeNotPermitted, readsCodes: readsCodes))
                 }
             }
         }
@@ -230,9 +233,10 @@ final class LocalServer {
         }
     }
 
-    private static func att(_ error: DBusError, notPermitted: ATTError) -> ATTError {
+    private static func att(_ error: DBusError, notPermitted: ATTError, readsCodes: Bool) -> ATTError {
         guard let name = error.name else { return .unlikelyError }
-        return ATTError(applicationError: name, error.message, notPermitted: notPermitted)
+        return ATTError(
+            applicationError: name, error.message, notPermitted: notPermitted, readsCodes: readsCodes)
     }
 
     // MARK: Subscriptions

@@ -42,7 +42,7 @@ struct BlueZBench: OwnBench, ContractControls {
         )
         return BlueZBench(
             medium: medium,
-            name: isBridged ? "BlueZSimulator through bridges" : "BlueZSimulator",
+            name: "BlueZSimulator \(profile.version)" + (isBridged ? " through bridges" : ""),
             host: try await machine(medium, profile, isBridged),
             phone: try await machine(medium, profile, isBridged),
             secondPhone: try await machine(medium, profile, isBridged)
