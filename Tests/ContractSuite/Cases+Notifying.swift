@@ -49,20 +49,21 @@ extension ContractCase {
         ContractCase("A slow reader keeps the newest 1,024 values") { bench in
             try await bench.withVisit { host, visit in
                 let subscription = try await visit.connection.subscribe(to: visit.message)
-                // A second subscription, that is read at once, tells when all have arrived.
+                // A second subscription, that is read at once, tells when all have arrived: with the value after the
+                // last, since it may have each a moment before the first one.
                 let witness = Recorder(
                     try await visit.connection.subscribe(to: visit.message).values,
                     clock: bench.central.clock
                 )
                 _ = try await host.events.next(within: bench.patience, "subscribed") { $0.subscription }
-                for value in 1...1_040 as ClosedRange<UInt16> {
+                for value in 1...1_041 as ClosedRange<UInt16> {
                     let bytes = [UInt8(value >> 8), UInt8(value & 0xFF)]
                     try await host.session.notify(bytes, on: Offer.messageID, to: nil)
                 }
-                _ = try await witness.next(within: bench.patience, "the last value") { $0 == [4, 16] ? true : nil }
+                _ = try await witness.next(within: bench.patience, "the last value") { $0 == [4, 17] ? true : nil }
                 let values = Recorder(subscription.values, clock: bench.central.clock)
                 let first = try await values.next(within: bench.patience, "a value") { $0 }
-                try require(first == [0, 17], "the first value: \(first)")
+                try require(first == [0, 17] || first == [0, 18], "the first value: \(first)")
             }
         },
         ContractCase("What is longer than the MTU is cut off", needs: [.mtu]) { bench in
