@@ -82,6 +82,27 @@ public struct ContractDifference: Sendable, Hashable {
             isRun: true
         ),
         ContractDifference(
+            radio: "BlueZ 5.55",
+            name: "Notifications arrive in order",
+            reason: Reason.gathered,
+            violation: "",
+            isRun: false
+        ),
+        ContractDifference(
+            radio: "BlueZ 5.55",
+            name: "Equal notifications arrive as often as they are sent",
+            reason: Reason.gathered,
+            violation: "",
+            isRun: false
+        ),
+        ContractDifference(
+            radio: "BlueZ 5.55",
+            name: "A slow reader keeps the newest 1,024 values",
+            reason: Reason.gathered,
+            violation: "",
+            isRun: false
+        ),
+        ContractDifference(
             radio: "BlueZ 5.66",
             name: "512 bytes can be written",
             reason: "bluetoothd counts the request's header until 5.69, and refuses more than 510 (bluez/bluez#570).",
@@ -98,6 +119,14 @@ public struct ContractDifference: Sendable, Hashable {
             isRun: true
         ),
     ]
+
+    private enum Reason {
+        static let gathered = """
+            bluetoothd 5.55 gathers what it notifies within 10 ms, writes past the end of that, and as a central reads \
+            only the first of it rightly (BlueZ commits 297fa5cb3 and 75fc53637); two of them lose values, or die. We \
+            notify 15 ms apart there, which an emulated bluetoothd does not always see.
+            """
+    }
 
     /// What several of them fail with.
     private enum Violation {
