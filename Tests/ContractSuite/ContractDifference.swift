@@ -70,14 +70,14 @@ public struct ContractDifference: Sendable, Hashable {
         ContractDifference(
             radio: "BlueZSimulator 5.55",
             name: "An ATT error on the write is a rejection with its code",
-            reason: "Before 5.66 bluetoothd makes 0x80 of every error that an application names (gatt-database.c).",
+            reason: Reason.oneCode,
             violation: Violation.otherCode,
             isRun: true
         ),
         ContractDifference(
             radio: "BlueZ 5.55",
             name: "An ATT error on the write is a rejection with its code",
-            reason: "Before 5.66 bluetoothd makes 0x80 of every error that an application names (gatt-database.c).",
+            reason: Reason.oneCode,
             violation: Violation.otherCode,
             isRun: true
         ),
@@ -121,6 +121,8 @@ public struct ContractDifference: Sendable, Hashable {
     ]
 
     private enum Reason {
+        static let oneCode =
+            "Before 5.66 bluetoothd makes 0x80 of every error that an application names (gatt-database.c)."
         static let gathered = """
             bluetoothd 5.55 gathers what it notifies within 10 ms, writes past the end of that, and as a central reads \
             only the first of it rightly (BlueZ commits 297fa5cb3 and 75fc53637); two of them lose values, or die. We \

@@ -16,20 +16,6 @@ from lab.peers.dbus_host import DBusHost
 from lab.peers.peripheral import Peripheral
 
 
-def on_air(lab, name):
-    """Whether that adapter's controller advertises at this moment."""
-    controller = lab.adapter(name).controller
-    return controller.le_legacy_advertiser.enabled or any(each.enabled for each in controller.advertising_sets.values())
-
-
-async def heard_to_scan(lab, name):
-    for _ in range(100):
-        if lab.adapter(name).controller.le_scan_enable:
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{name} does not scan")
-
-
 async def discovery_refusals(lab, path):
     """What StartDiscovery is refused with until it is accepted; it is stopped again."""
     refusals = []
@@ -92,7 +78,7 @@ async def _(lab):
     host = await DBusHost(lab).start()
     await Central.iphone(lab).go_to("subscribed")
     await nobody_finds(lab)
-    assert not on_air(lab, "hci0")
+    assert not lab.adapter("hci0").controller.advertises
     assert await lab.bluez.active_instances("hci0") == 1
     await host.advertise_again()
     await Central.android(lab).find()
@@ -162,7 +148,7 @@ async def _(lab):
     host = await DBusHost(lab).start()
     await lab.cycle_power("hci0")
     await nobody_finds(lab)
-    assert not on_air(lab, "hci0")
+    assert not lab.adapter("hci0").controller.advertises
     active = await lab.bluez.active_instances("hci0")
     assert active == 1, f"ActiveInstances {active}"
     assert not host.seen("released")
@@ -375,7 +361,7 @@ async def _(lab):
     is refused with InProgress, though nobody has a session"""
     path = "/org/bluez/hci1"
     await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-    await heard_to_scan(lab, "hci1")
+    await lab.until(lambda: lab.adapter("hci1").controller.le_scan_enable, "hci1 scans")
     await lab.restart_bluetoothd(pause=0.5)
     began = asyncio.get_running_loop().time()
     refusals = await discovery_refusals(lab, path)
