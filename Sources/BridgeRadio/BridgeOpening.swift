@@ -14,6 +14,8 @@ struct BridgeOpening: Sendable {
     let endpoint: BridgeEndpoint
     /// What the bridge is shown if it wants a token.
     let token: String?
+    /// How long it has for its greeting, once connected.
+    var patience = BridgeLimits.greeting
 
     /// Connects, waits for the greeting, and asks for the extension.
     func greeting() async -> Result<Greeting, BluetoothError> {
@@ -32,27 +34,37 @@ struct BridgeOpening: Sendable {
         } catch {
             return .failure(error)
         }
+        let isLate = Locked(false)
         let impatience = Task {
-            try? await Task.sleep(for: BridgeLimits.greeting)
-            if !Task.isCancelled { socket.close() }
+            try? await Task.sleep(for: patience)
+            guard !Task.isCancelled else { return }
+            isLate.withLock { $0 = true }
+            socket.close()
         }
-        let result = await greet(socket)
+        let result = await greet(socket, isLate)
         impatience.cancel()
         if case .failure = result { socket.close() }
         return result
     }
 
-    private func greet(_ socket: LineSocket) async -> Result<Greeting, BluetoothError> {
+    private func greet(_ socket: LineSocket, _ isLate: Locked<Bool>) async -> Result<Greeting, BluetoothError> {
         var isExtended = false
         var latest = AdapterStatus(.unknown)
         while true {
-            guard case .line(let line)? = await socket.next() else { return .failure(noBridge) }
+            let line: [UInt8]
+            switch await socket.next() {
+            case .line(let next): line = next
+            case .tooLong: return .failure(noBridge("is no bridge"))
+            case nil where isLate.withLock({ $0 }):
+                return .failure(noBridge("has not greeted as a bridge does within \(patience)"))
+            case nil: return .failure(noBridge("hung up before it had greeted as a bridge does"))
+            }
             let message: BridgeMessage
             do throws(BridgeMessageError) {
                 message = try BridgeMessage(line: line)
             } catch {
                 if error.code == .unknown { continue }
-                return .failure(noBridge)
+                return .failure(noBridge("is no bridge"))
             }
             switch message.event {
             case .bridgeReady(let version, _, let status, let extensionVersion, let wantsToken):
@@ -89,9 +101,9 @@ struct BridgeOpening: Sendable {
             .unauthorized, "the bridge at \(endpoint) wants a token", advice: "Ask whoever runs it, and pass it on.")
     }
 
-    private var noBridge: BluetoothError {
+    private func noBridge(_ why: String) -> BluetoothError {
         BluetoothError(
-            .serviceUnavailable, "what answers at \(endpoint) is no bridge",
+            .serviceUnavailable, "what answers at \(endpoint) \(why)",
             advice: "Is the port right? A bridge listens on \(BridgeEndpoint.defaultPort), by an older text on 7788.")
     }
 }

@@ -47,7 +47,7 @@ package enum BridgeLimits {
     // MARK: The client
 
     /// How long the bridge has for its greeting.
-    package static let greeting: Duration = .seconds(5)
+    package static let greeting: Duration = .seconds(10)
     /// How long the bridge has for any answer but a connect's: an ATT transaction's 30 s, and some.
     package static let answer: Duration = .seconds(45)
     /// How long a bridge may take longer than it was asked to, for a connect.

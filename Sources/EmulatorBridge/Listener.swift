@@ -68,7 +68,7 @@ final class Listener: PolledSocket {
                 isRemote = true
                 return nil
             }
-            let descriptor = socket(family, streamType, 0)
+            let descriptor = SocketSystem.open(family)
             guard descriptor >= 0 else {
                 reason = SocketSystem.Failure.last.description
                 return nil
@@ -114,14 +114,6 @@ final class Listener: PolledSocket {
     func close() {
         state.withLock { $0.isOpen = false }
         loop.ring()
-    }
-
-    private static var streamType: Int32 {
-        #if canImport(Glibc)
-        Int32(SOCK_STREAM.rawValue)
-        #else
-        SOCK_STREAM
-        #endif
     }
 
     private static func isLoopback(_ address: UnsafePointer<sockaddr>) -> Bool {

@@ -37,6 +37,46 @@ import Testing
     }
 
     /// The first attempt was given up, and ends late.
+    enum Impostor: CaseIterable, Sendable {
+        case silent, hangsUp, speaksHTTP, neverEndsItsLine
+
+        var complaint: String {
+            switch self {
+            case .silent: "has not greeted as a bridge does within 0.2 seconds"
+            case .hangsUp: "hung up before it had greeted as a bridge does"
+            case .speaksHTTP, .neverEndsItsLine: "is no bridge"
+            }
+        }
+
+        func serve(_ socket: LineSocket) {
+            switch self {
+            case .silent: break
+            case .hangsUp: socket.close()
+            case .speaksHTTP: socket.send(Array("HTTP/1.1 400 Bad Request\r\n".utf8))
+            case .neverEndsItsLine: socket.send([UInt8](repeating: 0x20, count: BridgeLimits.lineBytes + 2))
+            }
+        }
+    }
+
+    @Test(arguments: Impostor.allCases) func whatAnswersInPlaceOfABridgeIsToldApart(impostor: Impostor) async throws {
+        let served = Latch<LineSocket>()
+        let listener = try await Listener.open(BridgeEndpoint(host: "127.0.0.1", port: 0), mayBeRemote: false) {
+            guard let socket = try? LineSocket(descriptor: $0) else { return }
+            impostor.serve(socket)
+            served.set(socket)
+        }
+        var opening = BridgeOpening(endpoint: listener.endpoint, token: nil)
+        // The others are told apart at once.
+        opening.patience = impostor == .silent ? .milliseconds(200) : .seconds(30)
+        guard case .failure(let error) = await opening.greeting() else {
+            throw ContractViolation(description: "took it for a bridge")
+        }
+        #expect(error.code == .serviceUnavailable)
+        #expect(error.message == "what answers at \(listener.endpoint) \(impostor.complaint)")
+        await served.value().close()
+        listener.close()
+    }
+
     @Test func anAttemptThatWasGivenUpChangesNothingForTheNext() async throws {
         let (first, second) = (try FakeBridge(), try FakeBridge())
         let gates = [Latch<BridgeOpening.Greeting>(), Latch<BridgeOpening.Greeting>()]

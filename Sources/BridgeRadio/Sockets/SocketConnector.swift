@@ -34,7 +34,7 @@ enum SocketConnector {
     private static func attempt(_ endpoint: BridgeEndpoint) -> Result<Int32, ConnectFailure> {
         var words = "no such host"
         let descriptor = endpoint.firstAddress(toListen: false) { address, length, family -> Int32? in
-            let descriptor = socket(family, SocketSystem.stream, 0)
+            let descriptor = SocketSystem.open(family)
             guard descriptor >= 0 else {
                 words = SocketSystem.Failure.last.description
                 return nil

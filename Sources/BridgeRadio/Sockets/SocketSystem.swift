@@ -29,6 +29,18 @@ package enum SocketSystem {
         #endif
     }
 
+    /// A new TCP socket, -1 where the system refuses. On Linux no child that starts at this moment inherits it: a listening
+    /// one would keep its port from the next start.
+    package static func open(_ family: Int32) -> Int32 {
+        #if canImport(Glibc)
+        socket(family, stream | Int32(SOCK_CLOEXEC.rawValue), 0)
+        #elseif canImport(Musl)
+        socket(family, stream | SOCK_CLOEXEC, 0)
+        #else
+        socket(family, stream, 0)
+        #endif
+    }
+
     static var sendFlags: Int32 {
         #if canImport(Darwin)
         0
