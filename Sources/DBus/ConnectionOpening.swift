@@ -163,26 +163,15 @@ private enum Dialer {
         case .never: throw DBusError(.limitExceeded, "\(Limits.waitingOpens) connections wait to be opened already")
         case .now: break
         }
-        let argument = Unmanaged.passRetained(job)
-        var attributes = pthread_attr_t()
-        pthread_attr_init(&attributes)
-        pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        defer { pthread_attr_destroy(&attributes) }
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, &attributes,
-            { argument in
-                guard let argument else { return nil }
-                var job: Job? = Unmanaged<Job>.fromOpaque(argument).takeRetainedValue()
-                while let current = job {
-                    let result = Dialer.connect(current.address)
-                    current.loop.execute { current.completion(result) }
-                    job = Dialer.slots.next()
-                }
-                return nil
-            }, argument.toOpaque())
-        guard status == 0 else {
-            argument.release()
+        let isRunning = DetachedThread.start {
+            var job: Job? = job
+            while let current = job {
+                let result = Dialer.connect(current.address)
+                current.loop.execute { current.completion(result) }
+                job = Dialer.slots.next()
+            }
+        }
+        guard isRunning else {
             while let waiting = slots.next() { waiting.loop.execute { waiting.completion(.failure(noThread)) } }
             throw noThread
         }

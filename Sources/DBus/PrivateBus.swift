@@ -26,7 +26,7 @@ package final class PrivateBus: @unchecked Sendable {
     /// Starts the daemon and waits until it listens, 10 s at most.
     ///
     /// - Throws: ``DBusError/Code/noBus`` if there is no `dbus-daemon` or it does not start.
-    package init() throws(DBusError) {
+    package init() async throws(DBusError) {
         var parent = getenv("TMPDIR").map { String(cString: $0) } ?? P_tmpdir
         // The path stands in XML and in a D-Bus address: only what needs no escape there, and fits a socket's name.
         if parent.utf8.count > 64 || !parent.utf8.allSatisfy(PrivateBus.isPlain) { parent = P_tmpdir }
@@ -38,7 +38,7 @@ package final class PrivateBus: @unchecked Sendable {
         address = "unix:path=\(directory)/bus"
         do throws(DBusError) {
             try writeConfiguration()
-            try restart()
+            try await restart()
         } catch {
             removeFiles()
             throw error
@@ -63,8 +63,25 @@ package final class PrivateBus: @unchecked Sendable {
         }
     }
 
-    /// Starts the daemon again at the same address. Stops it first if it runs.
-    package func restart() throws(DBusError) {
+    /// Starts the daemon again at the same address, and waits until it listens, 10 s at most. Stops it first if it runs.
+    package func restart() async throws(DBusError) {
+        let result: Result<Void, DBusError> = await withCheckedContinuation { continuation in
+            let isRunning = DetachedThread.start {
+                do throws(DBusError) {
+                    continuation.resume(returning: .success(try self.relaunch()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
+            if !isRunning {
+                continuation.resume(returning: .failure(DBusError(.noBus, "no thread to start a bus with")))
+            }
+        }
+        try result.get()
+    }
+
+    /// Blocks until the daemon listens.
+    private func relaunch() throws(DBusError) {
         stop()
         unlink(socketPath)
         var pipes: [Int32] = [-1, -1]

@@ -183,7 +183,7 @@ extension OnABus {
             guard case .paused(let reason)? = await events.next() else { throw Unexpected() }
             #expect(reason.code == .resetting)
             await fake.crash()
-            try fake.bus.restart()
+            try await fake.bus.restart()
             try await fake.start()
             #expect(await events.next() == .resumed)
             await fake.called("StartDiscovery", times: 2)

@@ -20,7 +20,7 @@ final class FakeBlueZ: Sendable {
     private let loop = EventLoop(name: "fake")
 
     init(start: Bool = true) async throws {
-        bus = try PrivateBus()
+        bus = try await PrivateBus()
         if start { try await self.start() }
     }
 

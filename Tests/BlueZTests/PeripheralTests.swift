@@ -251,7 +251,7 @@ extension OnABus {
             bench.fake.bus.stop()
             guard case .interrupted? = await events.next() else { throw Unexpected() }
             await bench.fake.crash()
-            try bench.fake.bus.restart()
+            try await bench.fake.bus.restart()
             try await bench.fake.start()
             #expect(await events.next() == .serving(advertising: true, degraded: nil))
             await bench.session.stop()

@@ -10,7 +10,7 @@ struct BusFixture {
     let client: DBusConnection
 
     init() async throws {
-        bus = try PrivateBus()
+        bus = try await PrivateBus()
         loop = EventLoop(name: "test")
         server = try await DBusConnection.open(bus.busAddress, on: loop)
         client = try await DBusConnection.open(bus.busAddress, on: loop)

@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func aConnectorComesBackWhenTheBusDoes() async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         defer { withExtendedLifetime(bus) {} }
         let connector = BusConnector(bus.busAddress, on: EventLoop(name: "test"))
         let inbox = Inbox<BusEvent>()
@@ -114,7 +114,7 @@ import Testing
         #expect(await first.closed.code == .disconnected)
         guard case .disconnected(let absent) = try await inbox.next() else { throw DBusError(.noBus, "not retried") }
         #expect(absent.code == .noBus)
-        try bus.restart()
+        try await bus.restart()
         while true {
             guard case .connected(let second) = try await inbox.next() else { continue }
             #expect(try await second.nameOwner(of: "org.freedesktop.DBus") == "org.freedesktop.DBus")
@@ -126,7 +126,7 @@ import Testing
 
     /// A bus that lets everybody in and throws them out again, or that has more to say than a message may hold.
     @Test func aConnectorPausesLongerWhileNoConnectionLasts() async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         defer { withExtendedLifetime(bus) {} }
         let connector = BusConnector(bus.busAddress, on: EventLoop(name: "test"))
         let inbox = Inbox<BusEvent>()
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func aConnectorsStreamEndsWithIt() async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         defer { withExtendedLifetime(bus) {} }
         let connector = BusConnector(bus.busAddress, on: EventLoop(name: "test"))
         for await event in connector.events() {

@@ -52,7 +52,7 @@ struct BlueZBench: OwnBench, ContractControls {
     private static func machine(
         _ medium: SimulatedMedium, _ profile: BehaviourProfile, _ isBridged: Bool
     ) async throws -> Machine {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium, profile: profile)
         let bluez = BlueZRadio(BlueZConfiguration(bus: bus.address))
         var machine = Machine(bus: bus, simulator: simulator, bluez: bluez)

@@ -47,7 +47,7 @@ import Testing
 
     @Test(arguments: Blow.allCases)
     func aConversationOutlivesWhatHappens(blow: Blow) async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         let medium = SimulatedMedium(clock: ContinuousClock(), conditions: Conditions(rssi: -44))
         let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium)
         let radio = BlueZRadio(BlueZConfiguration(bus: bus.address))

@@ -33,7 +33,7 @@ struct ConsoleTerminalTests {
         private let hearing: Task<Void, Never>
 
         init(_ options: [String] = []) async throws {
-            bus = try PrivateBus()
+            bus = try await PrivateBus()
             medium = SimulatedMedium(clock: ContinuousClock())
             simulator = try await BlueZSimulator.start(on: .address(bus.address), medium: medium)
             phone = try #require(simulator.radios["hci0"])

@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test func aWaitForBluetoothIsAnEvent() async throws {
-        let bus = try PrivateBus()
+        let bus = try await PrivateBus()
         let medium = SimulatedMedium(clock: ContinuousClock())
         let simulator = try await BlueZSimulator.start(on: bus.busAddress, medium: medium)
         let device = try await SimulatedUART(in: medium)

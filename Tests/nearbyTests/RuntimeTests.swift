@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DBus
 import Glibc
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
     /// Runs a body on a command loop whose thread is one of its own.
     private func onLoop<Value: Sendable>(_ body: @escaping @Sendable (CommandLoop) async -> Value) async -> Value {
         let loop = CommandLoop()
-        SystemThread.start { loop.run() }
+        DetachedThread.start { loop.run() }
         let value = await Task(executorPreference: loop) { await body(loop) }.value
         loop.stop()
         return value

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DBus
 import Glibc
 import NearbyDiscoveryKit
 import Testing
@@ -134,11 +135,11 @@ final class TerminalProgram: Sendable {
     /// Reads until the program has ended, and what it has written until then. The threads keep the terminal open.
     private func watch() {
         let status = Guarded<Int32?>(nil)
-        let isReaped = SystemThread.start { [id] in
+        let isReaped = DetachedThread.start { [id] in
             let code = ChildProcess.wait(for: id)
             status.withLock { $0 = code }
         }
-        let isRead = SystemThread.start { [self] in
+        let isRead = DetachedThread.start { [self] in
             var buffer = [UInt8](repeating: 0, count: 4_096)
             var last = Monitor.now
             while true {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import CEdit
+import DBus
 import Glibc
 
 /// A line that is edited at the bottom of the terminal, with a history, while other lines appear above it.
@@ -51,7 +52,7 @@ final class EditingTerminal: Sendable {
             return true
         }
         modes.withLock { $0 = before }
-        guard isFirst, SystemThread.start({ terminal.run() }) else { return nil }
+        guard isFirst, DetachedThread.start({ terminal.run() }) else { return nil }
         return terminal
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DBus
 import Glibc
 
 /// Reads a descriptor line by line on a thread of its own.
@@ -10,7 +11,7 @@ enum LineReader {
         line: @escaping @Sendable (String) -> Void,
         atEnd: @escaping @Sendable () -> Void
     ) {
-        let isStarted = SystemThread.start {
+        let isStarted = DetachedThread.start {
             var splitter = LineSplitter()
             var buffer = [UInt8](repeating: 0, count: 4_096)
             while true {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DBus
 import Glibc
 
 /// Turns Ctrl-C, SIGTERM and SIGHUP into calls.
@@ -20,7 +21,7 @@ enum Signals {
         for number in handled where !isIgnored(number) { sigaddset(&set, number) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         let awaited = set
-        SystemThread.start {
+        DetachedThread.start {
             var set = awaited
             while true {
                 var number: Int32 = 0

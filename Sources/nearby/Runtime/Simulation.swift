@@ -35,7 +35,7 @@ final class Simulation: Sendable {
     static func start(bus: String?, adapters count: Int, hasDevice: Bool = false) async throws(Failure) -> Simulation {
         var privateBus: PrivateBus?
         do throws(DBusError) {
-            if bus == nil { privateBus = try PrivateBus() }
+            if bus == nil { privateBus = try await PrivateBus() }
         } catch {
             throw Failure(error)
         }

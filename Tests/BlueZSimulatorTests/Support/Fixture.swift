@@ -25,7 +25,7 @@ struct Fixture {
         clock: any MonotonicClock = ContinuousClock(),
         conditions: Conditions = Conditions()
     ) async throws {
-        bus = try PrivateBus()
+        bus = try await PrivateBus()
         medium = SimulatedMedium(clock: clock, conditions: conditions)
         simulator = try await Self.start(bus, medium, adapters, profile)
         client = try await Client(bus)
