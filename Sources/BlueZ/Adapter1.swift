@@ -184,12 +184,18 @@ extension Adapter1 {
         call(adapter, "StopDiscovery", timeout: Limits.stop)
     }
 
+    /// Asked for nothing but the answer's time: bluetoothd has read then what it was sent before.
+    static func roundTrip(_ adapter: ObjectPath) -> DBusCall {
+        call(adapter, "GetDiscoveryFilters", returning: "as")
+    }
+
     private static func call(
         _ path: ObjectPath,
         _ member: String,
         _ body: [DBusValue] = [],
+        returning: String = "",
         timeout: Duration = Limits.call
     ) -> DBusCall {
-        DBusCall(BlueZName.service, path, BlueZName.adapter, member, body, returning: "", timeout: timeout)
+        DBusCall(BlueZName.service, path, BlueZName.adapter, member, body, returning: returning, timeout: timeout)
     }
 }

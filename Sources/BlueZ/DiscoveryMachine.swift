@@ -109,13 +109,16 @@ struct DiscoveryMachine: Sendable {
         case (.start, .heldUp):
             refusals += 1
             mayRun = true
-            blocked = true
+            blocked = wanted != nil
         // Best effort: whatever it answers, we no longer want the session. bluetoothd forgets its filter with it.
         case (.stop, _):
             isRunning = false
             mayRun = false
             applied = nil
-        default: blocked = true
+        default:
+            // Without an answer in time it may run all the same.
+            if call == .start { mayRun = true }
+            blocked = wanted != nil
         }
         return next()
     }

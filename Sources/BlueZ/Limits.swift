@@ -61,13 +61,15 @@ enum Limits {
     static let disconnect: Duration = .seconds(8)
     /// How long after a successful `Connect` the property `Connected` may lag behind.
     static let connectedLag: Duration = .milliseconds(500)
+    /// How long after an operation's failure the loss of its link may be told.
+    static let lossTold: Duration = .seconds(2)
     /// How long a characteristic may appear after `ServicesResolved` (bluez/bluez#1489).
     static let lateAttribute: Duration = .seconds(1)
     static let servicesResolved: Duration = .seconds(30)
     /// After a central came or went, before advertising again: several that come at once count as one.
     static let advertiseAgain: Duration = .milliseconds(100)
-    /// Before the next notification, with a bluetoothd that may write past the end of what it gathers for 10 ms.
-    static let notifyAgain: Duration = .milliseconds(15)
+    /// From when bluetoothd has a notification to the next, where it may write past the end of what it gathers for 10 ms.
+    static let notifyAgain: Duration = .milliseconds(11)
     /// Pauses between attempts to register what was refused.
     static let registerAgain: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
     /// Pause between attempts to start a discovery that bluetoothd says is in progress.

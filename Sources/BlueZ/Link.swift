@@ -13,6 +13,10 @@ final class Link {
         case down(DisconnectReason)
     }
 
+    enum ConnectAnswer {
+        case promised, refused
+    }
+
     let id: UInt64
     let path: ObjectPath
     var phase = Phase.connecting
@@ -24,8 +28,8 @@ final class Link {
     var error: BluetoothError?
 
     var connectWaiter: UInt64?
-    /// `Connect` answered success, and `Connected` was not yet true.
-    var awaitsConnected = false
+    /// What `Connect` has answered. A link that it promised may still have to be shown (`Connected`).
+    var connectAnswer: ConnectAnswer?
     var downWaiters: [UInt64] = []
     var resolvedWaiters: [UInt64] = []
     var attributeWaiters: [UInt64] = []

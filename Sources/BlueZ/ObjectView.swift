@@ -121,6 +121,8 @@ struct ObjectView: Sendable {
             adapters[path]?.apply(properties, invalidated: invalidated)
             return adapters[path] == before ? [] : [.adapter]
         case BlueZName.device:
+            // One that had been forgotten to make room, and is here again: else nobody would learn when it leaves.
+            if devices[path] == nil, properties["Connected"]?.asBool == true { return deviceAdded(path, properties) }
             guard let change = devices[path]?.apply(properties, invalidated: invalidated), !change.isEmpty
             else { return [] }
             return [.deviceChanged(path, change)]

@@ -37,6 +37,7 @@ extension RadioCore {
                     error = reason
                 }
                 for (path, id) in activeLinks where path.isBeneath(before) { linkDown(id, .adapterLost, error) }
+                if view.adapters[before] != nil { takeBackAdvertisements(from: before) }
                 adapterLost(error)
             }
             if usable != nil { adapterCame() }

@@ -34,6 +34,8 @@ extension RadioCore {
                 let result = await request(AdvertisingRegistry.register(adapter, path))
                 guard session.epoch == epoch else {
                     withConnection { $0.unexport(path) }
+                    // Its answer has come too late; where it was yes, it takes up room.
+                    send(AdvertisingRegistry.unregister(adapter, path)) { _, _ in }
                     return nil
                 }
                 switch result {
@@ -65,6 +67,15 @@ extension RadioCore {
         guard let path = session.advertisement else { return }
         _ = await request(AdvertisingRegistry.unregister(adapter, path))
         withdraw(session)
+    }
+
+    /// Of an adapter that is switched off or used no more. bluetoothd keeps an advertisement whose adapter is off, and each that
+    /// is left with it is room that the next one has not: there are about five (src/advertising.c; seen on 5.55 to 5.87).
+    func takeBackAdvertisements(from adapter: ObjectPath) {
+        for session in sessions.values where session.advertising.isRegistered {
+            guard let path = session.advertisement else { continue }
+            send(AdvertisingRegistry.unregister(adapter, path)) { _, _ in }
+        }
     }
 
     /// A property that is said to have changed makes bluetoothd give the whole advertisement to the kernel again, in each

@@ -32,6 +32,8 @@ extension RadioCore {
                     .timedOut, "the device's services were not resolved within \(Limits.servicesResolved)",
                     advice: "Disconnect, and try again.", subject: subject(link.path))
             }
+            // It may have gone down between the signal and this.
+            _ = try liveLink(id)
         }
         guard let awaited else { return view.remoteServices(of: link.path) }
         // `ServicesResolved` can come before the objects (bluez/bluez#1489).
@@ -45,6 +47,7 @@ extension RadioCore {
             let waiter = newWaiter()
             link.attributeWaiters.append(waiter)
             if let error = await wait(waiter, timeout: left), error.code != .timedOut { throw error }
+            _ = try liveLink(id)
         }
     }
 
@@ -157,14 +160,28 @@ extension RadioCore {
         switch result {
         case .success(let body): return body
         case .failure(let failure):
-            throw link.error ?? BlueZFailure.error(failure, during: .attribute, subject: subject(link.path))
+            let error = BlueZFailure.error(failure, during: .attribute, subject: subject(link.path))
+            throw await orItsLoss(link, error)
         }
+    }
+
+    /// A link that is lost answers what is under way with 0x0E, as a peer says "unlikely error", and bluetoothd may tell of
+    /// the loss a little later: the end of its socket and the kernel's event are two things (src/shared/att.c,
+    /// `disconnect_cb`; src/shared/gatt-client.c, `process_error`).
+    private func orItsLoss(_ link: Link, _ error: BluetoothError) async -> BluetoothError {
+        guard error.att == .unlikelyError, link.phase == .up else { return link.error ?? error }
+        let waiter = newWaiter()
+        link.operationWaiters.insert(waiter)
+        let ended = await wait(waiter, timeout: Limits.lossTold)
+        link.operationWaiters.remove(waiter)
+        if let ended, ended.code == .cancelled { return ended }
+        return link.error ?? error
     }
 
     // MARK: Subscribing
 
     func subscribe(_ id: UInt64, _ characteristic: RemoteCharacteristic) async throws(BluetoothError) -> Subscription {
-        let (_, path, use) = try use(id, characteristic)
+        let (link, path, use) = try use(id, characteristic)
         guard !characteristic.properties.isDisjoint(with: [.notify, .indicate]) else {
             throw BluetoothError(.notSupported, "the characteristic \(characteristic.uuid) does not notify")
         }
@@ -182,7 +199,7 @@ extension RadioCore {
         }
         if let error = await startNotify(id, path, use) {
             await unsubscribe(id, path, subscriber)
-            throw error
+            throw await orItsLoss(link, error)
         }
         return Subscription(values: stream) { await self.unsubscribe(id, path, subscriber) }
     }
@@ -219,7 +236,7 @@ extension RadioCore {
         if use.subscribers.isEmpty { stopNotify(path, use) }
     }
 
-    private func stopNotify(_ path: ObjectPath, _ use: CharacteristicUse) {
+    func stopNotify(_ path: ObjectPath, _ use: CharacteristicUse) {
         use.notify = .off
         send(GattCharacteristic1.stopNotify(path)) { _, _ in }
     }

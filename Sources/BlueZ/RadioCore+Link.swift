@@ -55,10 +55,10 @@ extension RadioCore {
         send(Device1.connect(path)) { core, result in core.connectAnswered(id, result) }
         guard let error = await wait(waiter, timeout: timeout) else { return nil }
         link.connectWaiter = nil
-        if error.code == .cancelled || error.code == .timedOut {
-            // `Disconnect` calls a pending `Connect` off; whatever happens, no link of ours stays (rule 23).
-            _ = await request(Device1.disconnect(path))
-        } else if link.isOurs, view.devices[path]?.connected == true, usableAdapter != nil {
+        // `Disconnect` calls a pending `Connect` off; whatever happens, no link of ours stays (rule 23), not one either that
+        // bluetoothd has said yes to and not shown yet.
+        let mayComeAbout = link.connectAnswer != .refused || view.devices[path]?.connected == true
+        if error.code == .cancelled || error.code == .timedOut || link.isOurs && mayComeAbout && usableAdapter != nil {
             _ = await request(Device1.disconnect(path))
         }
         guard error.code == .timedOut else { return error }
@@ -72,8 +72,8 @@ extension RadioCore {
         let connected = view.devices[link.path]?.connected == true
         switch result {
         case .success:
+            link.connectAnswer = .promised
             if connected { return linkUp(link) }
-            link.awaitsConnected = true
             askConnected(link.path)
             // One branch of bluetoothd answers success without a link (rule 20): `Connected` decides.
             loop.schedule(after: Limits.connectedLag) { [weak self] in
@@ -85,6 +85,7 @@ extension RadioCore {
                 }
             }
         case .failure(let error):
+            link.connectAnswer = .refused
             switch error.name {
             // Another program's link, or its attempt: whatever comes of it is not ours to take down.
             case BlueZError.alreadyConnected, BlueZError.inProgress: link.isOurs = false
@@ -123,7 +124,7 @@ extension RadioCore {
         switch link.phase {
         // `Connect`'s answer comes after `Connected`: it says whether the link can be used.
         case .connecting:
-            if connected, link.awaitsConnected { linkUp(link) }
+            if connected, link.connectAnswer == .promised { linkUp(link) }
         case .up where !connected:
             let error = BluetoothError(.disconnected, "the link went down", subject: subject(path))
             linkDown(id, link.toldReason ?? .unknown, error)
@@ -163,20 +164,39 @@ extension RadioCore {
         case .down: return
         case .closing:
             await waitUntilDown(link, cancellable: false)
+        case .up where !link.isOurs && view.devices[link.path]?.paired == true:
+            leave(link)
         case .up, .connecting:
             beginOperation()
             defer { endOperation() }
             link.phase = .closing
             let (path, asked) = (link.path, generation)
-            send(Device1.disconnect(path)) { core, _ in
+            send(Device1.disconnect(path)) { core, result in
                 // Answered when the link is down, or when there was none.
                 guard core.generation == asked else { return }
+                if case .success = result {
+                    // Before 5.79 the answer comes first and the signal when bluetoothd is idle (src/device.c,
+                    // device_remove_connection): who connects again in between must not be given the link of before.
+                    core.handle(
+                        core.view.changed(path, BlueZName.device, ["Connected": .bool(false)], invalidated: []))
+                }
                 let error = BluetoothError(
                     .notConnected, "the link was taken down", subject: core.subject(path))
                 core.linkDown(id, .local, error)
             }
             await waitUntilDown(link, cancellable: false)
         }
+    }
+
+    /// A paired device that was connected before us: its user's headphones, keyboard or phone. `Disconnect` would end what it
+    /// does over BR/EDR, too (src/device.c, `device_request_disconnect`); a link that a killed program has left is not paired.
+    private func leave(_ link: Link) {
+        for (path, use) in link.characteristics {
+            if case .on = use.notify { stopNotify(path, use) }
+        }
+        linkDown(
+            link.id, .local,
+            BluetoothError(.notConnected, "the link was left to whoever made it", subject: subject(link.path)))
     }
 
     private func waitUntilDown(_ link: Link, cancellable: Bool) async {

@@ -116,8 +116,22 @@ extension RadioCore {
         _ characteristic: LocalCharacteristicID,
         _ central: PeerIdentifier?
     ) async throws(BluetoothError) {
+        guard let adapter = usableAdapter, view.adapters[adapter]?.overflowsWithNotifications == true else {
+            return try notifyNow(id, value, characteristic, central)
+        }
         try await notificationsTurn()
-        try notifyNow(id, value, characteristic, central)
+        do throws(BluetoothError) {
+            try notifyNow(id, value, characteristic, central)
+        } catch {
+            nextNotification()
+            throw error
+        }
+        // Once this is answered bluetoothd has the value: it gathers for 10 ms from then on, however late it is.
+        send(Adapter1.roundTrip(adapter)) { core, _ in
+            core.loop.schedule(after: Limits.notifyAgain) { [weak core] in
+                core?.assumeIsolated { $0.nextNotification() }
+            }
+        }
     }
 
     private func notifyNow(
@@ -160,16 +174,30 @@ extension RadioCore {
         if case .failure(let error) = result { throw BlueZFailure.error(error, during: .serve) }
     }
 
-    /// What a bluetoothd that overflows is not told within 10 ms it cannot gather.
+    /// One after another, in order.
     private func notificationsTurn() async throws(BluetoothError) {
-        guard let adapter = usableAdapter, view.adapters[adapter]?.overflowsWithNotifications == true else { return }
-        let now = ContinuousClock.now
-        let turn = max(nextNotification ?? now, now)
-        nextNotification = turn + Limits.notifyAgain
-        guard turn > now else { return }
+        guard isNotifying else {
+            isNotifying = true
+            return
+        }
         let waiter = newWaiter()
-        loop.schedule(after: turn - now) { [weak self] in self?.assumeIsolated { _ = $0.wake(waiter) } }
-        if let error = await wait(waiter, timeout: nil) { throw error }
+        waitingNotifications.append(waiter)
+        guard let error = await wait(waiter, timeout: nil) else { return }
+        if let place = waitingNotifications.firstIndex(of: waiter) {
+            waitingNotifications.remove(at: place)
+        } else {
+            // It was this one's turn already.
+            nextNotification()
+        }
+        throw error
+    }
+
+    private func nextNotification() {
+        guard !waitingNotifications.isEmpty else {
+            isNotifying = false
+            return
+        }
+        wake(waitingNotifications.removeFirst())
     }
 
     // MARK: Centrals

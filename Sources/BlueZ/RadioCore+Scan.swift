@@ -122,15 +122,12 @@ extension RadioCore {
         let next = discovery.answered(call, outcome)
         // Not while there is a link: what uses it would give it up.
         if discovery.isStuck, activeLinks.isEmpty { tellPaused(BlueZFailure.scanRefused) }
-        if outcome == .failed || outcome == .notReady || outcome == .heldUp {
-            retryDiscovery(after: outcome == .heldUp ? Limits.discoverHeldUp : nil)
-        } else {
-            if call == .start {
-                discoveryPause.reset()
-                tellResumed()
-            }
-            perform(next)
+        if outcome == .done, call == .start {
+            discoveryPause.reset()
+            tellResumed()
         }
+        perform(next)
+        if outcome != .done { retryDiscovery(after: outcome == .heldUp ? Limits.discoverHeldUp : nil) }
     }
 
     /// - Parameter pause: nil: the growing one.

@@ -66,8 +66,9 @@ actor RadioCore {
     var statusStreams: [UInt64: AsyncStream<AdapterStatus>.Continuation] = [:]
     var lastStatus: AdapterStatus?
 
-    /// When the next notification may go out, where they have to be apart (RadioCore+Requests).
-    var nextNotification: ContinuousClock.Instant?
+    /// Where notifications have to be apart (RadioCore+Requests): whether one is under way, and who waits for its turn.
+    var isNotifying = false
+    var waitingNotifications: [UInt64] = []
 
     // Scans (RadioCore+Scan).
     var scans: [UInt64: ScanState] = [:]

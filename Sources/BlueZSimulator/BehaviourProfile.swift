@@ -44,11 +44,17 @@ public struct BehaviourProfile: Sendable, Hashable {
 
     // MARK: What it does
 
+    /// `Disconnect` is answered before `Connected` is told: before 5.79 (src/device.c, device_remove_connection).
+    public var answersDisconnectFirst: Bool
     /// The longest value, in bytes, that a central may write to a local characteristic. Before 5.69 bluetoothd
     /// refuses 511 and 512 bytes with "invalid attribute value length" (bluez/bluez#570).
     public var longestWrite: Int
     /// An application's `Failed` may name the ATT error that the central gets: 5.66 and later. Before, it is 0x80.
     public var passesApplicationErrors: Bool
+    /// Before 5.60 bluetoothd gathers what an application notifies within 10 ms for a central that takes the
+    /// multiple-notification PDU, and writes past the end of it; one before 5.57 reads only the first of it rightly. Here the
+    /// rest is lost.
+    public var losesQuickNotifications: Bool
     /// Longer data than a legacy advertisement holds goes out as extended advertising (5.76 and later), which legacy
     /// scanners do not see; else it is refused.
     public var fallsBackToExtendedAdvertising: Bool
@@ -91,12 +97,14 @@ public struct BehaviourProfile: Sendable, Hashable {
         hasPowerState = version >= Version(5, 71)
         hasBonded = version >= Version(5, 65)
         hasDisconnectedSignal = version >= Version(5, 83)
+        answersDisconnectFirst = version < Version(5, 79)
         hasMTUProperty = version >= Version(5, 62)
         hasHandleProperty = version >= Version(5, 72)
         hasAdvertisingCapabilities = version >= Version(5, 70)
         readsAdvertisingInterval = version >= Version(5, 56)
         longestWrite = version >= Version(5, 69) ? 512 : 510
         passesApplicationErrors = version >= Version(5, 66)
+        losesQuickNotifications = version < Version(5, 60)
         fallsBackToExtendedAdvertising = version >= Version(5, 76)
         splitsLongWrites = version < Version(5, 69)
         diesOfServiceFilters = version == Version(5, 87)

@@ -145,7 +145,7 @@ extension Adapter {
         if let central = device.central { controller.disconnect(central) }
     }
 
-    /// A device's link is down: the signals in bluetoothd's order, then the answers to Disconnect.
+    /// A device's link is down: the signals and the answers to Disconnect, in bluetoothd's order.
     func linkEnded(_ device: Device1, reason: DisconnectReason) {
         device.disconnectTimer?.cancel()
         device.disconnectTimer = nil
@@ -159,6 +159,9 @@ extension Adapter {
         device.isConnected = false
         device.servicesResolved = false
         for service in device.services { service.disconnected() }
+        let waiting = device.pendingDisconnects
+        device.pendingDisconnects = []
+        if profile.answersDisconnectFirst { for pending in waiting { pending.call.reply() } }
         if profile.hasDisconnectedSignal {
             // The signal flushes what is pending, so that the two properties come apart.
             let (name, text) = Self.words(for: reason)
@@ -169,9 +172,7 @@ extension Adapter {
         } else {
             device.signal(["ServicesResolved", "Connected"])
         }
-        let waiting = device.pendingDisconnects
-        device.pendingDisconnects = []
-        for pending in waiting { pending.call.reply() }
+        if !profile.answersDisconnectFirst { for pending in waiting { pending.call.reply() } }
         if waiting.contains(where: \.removes) { return remove(device) }
         if !profile.cachesServices || device.hasPrivateAddress { device.removeServices() }
         device.heard()

@@ -198,10 +198,10 @@ final class GattCharacteristic1: BusInterface {
     private nonisolated static func reply(for error: BluetoothError) -> ErrorReply {
         if let att = error.att { return ErrorReply(att: att) }
         switch error.code {
-        case .notConnected, .disconnected, .poweredOff, .adapterNotFound, .resetting: return .failed("Not connected")
+        case .notConnected: return .failed("Not connected")
         case .invalidArgument: return .invalidArguments("Invalid Length")
         case .notSupported: return .notSupported
-        // ATT's own time-out ends the link, and the operation with ECONNABORTED's text.
+        // A lost link, and ATT's own time-out, which ends it: process_error in src/shared/gatt-client.c, for want of a PDU.
         default: return .failed("Operation failed with ATT error: 0x0e")
         }
     }

@@ -33,6 +33,8 @@ enum Limits {
     static let aliasBytes = 248
     /// Adapters of one simulator.
     static let adapters = 16
+    /// How long notifications are gathered (src/shared/gatt-server.c, NFY_MULT_TIMEOUT).
+    static let gathering: Duration = .milliseconds(10)
     /// Time that bluetoothd gives an application for ReadValue and WriteValue.
     ///
     /// Source: ATT_TIMEOUT in BlueZ's src/shared/gatt-db.c, 5,000 ms.

@@ -32,6 +32,8 @@ final class LocalServer {
     private var centrals: [CentralID: Central] = [:]
     /// How many subscriptions an application has been told of: StopNotify comes when the last one goes.
     private var notifyCounts: [ServedCharacteristicID: Int] = [:]
+    /// When what is notified began to be gathered.
+    private var gatheringSince: ContinuousClock.Instant?
 
     init(adapter: Adapter) {
         self.adapter = adapter
@@ -259,7 +261,9 @@ final class LocalServer {
             {
                 return
             }
-            guard self.centrals[id]?.subscriptions.contains(characteristicID) == true else { return }
+            // Whether the central still wants it is not looked at: one that has left meanwhile is counted from here on, and
+            // nobody is told that it left (acquire_notify_reply, all versions to 5.87).
+            guard self.find(characteristicID) != nil else { return }
             self.startNotify(application, characteristic, characteristicID)
         }
     }
@@ -301,6 +305,11 @@ final class LocalServer {
 
     private func notify(_ value: [UInt8], _ path: ObjectPath, _ application: UInt64) {
         guard let services = applications[application]?.application.services else { return }
+        if adapter.profile.losesQuickNotifications {
+            let now = adapter.timers.clock.now
+            if let gatheringSince, now < gatheringSince + Limits.gathering { return }
+            gatheringSince = now
+        }
         for (service, object) in services.enumerated() {
             guard let index = object.characteristics.firstIndex(where: { $0.path == path }) else { continue }
             let id = ServedCharacteristicID(

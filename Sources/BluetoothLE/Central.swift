@@ -125,7 +125,8 @@ public protocol PeripheralConnection: AnyObject, Sendable {
     /// stream's first element.
     func subscribe(to characteristic: RemoteCharacteristic) async throws(BluetoothError) -> Subscription
 
-    /// Takes the link down; returns once it is (BlueZ takes about 2 s). A second call waits for the first.
+    /// Takes the link down; returns once it is (BlueZ takes about 2 s). A second call waits for the first. The link of a paired
+    /// device that was connected before we came is only let go of.
     func disconnect() async
 
     /// Suspends until the link is down, and says why. Returns at once if it is; returns early with `.local` if the

@@ -124,6 +124,13 @@ extension NearbyError {
     init(_ failure: ClientFailure, app: String, unavailability: BluetoothError?) {
         let counts = failure.counts
         switch failure.code {
+        case .nothingFound where counts.seen > 0:
+            self.init(
+                .nothingFound,
+                "\(Self.count(counts.seen, "host")) heard, but had gone out of reach",
+                advice: "Stay near the host, and try again.",
+                encounters: counts
+            )
         case .nothingFound:
             self.init(
                 .nothingFound,

@@ -93,7 +93,7 @@ public enum Admission: Sendable, Hashable {
 public enum HostEvent: Sendable, Hashable {
     /// Clients can find the host. `degraded`: what the system refused, and we do without.
     case serving(sessionId: String, degraded: BluetoothError?)
-    /// The adapter cannot be used; the host serves again by itself when it can.
+    /// The adapter cannot be used, or has no room for an advertisement; the host serves again by itself when it can.
     case unavailable(BluetoothError)
     /// A client has asked, and the app is asked.
     case joinRequested(JoinRequest)

@@ -164,8 +164,11 @@ final class HostDriver {
         to event: PeripheralEvent, on session: any PeripheralSession, at now: ContinuousClock.Instant
     ) async {
         switch event {
-        case .serving(_, let degraded):
+        case .serving(true, let degraded):
             hub.send(.serving(sessionId: configuration.sessionId, degraded: degraded))
+        case .serving(false, let reason):
+            // Who is connected is served all the same; nobody else can find the host until the radio has found room.
+            hub.send(.unavailable(reason ?? BluetoothError(.advertisingFailed, "the radio does not advertise")))
         case .interrupted(let error):
             hub.send(.unavailable(error))
             await perform(machine.radioReset(at: now), on: session)

@@ -143,6 +143,29 @@ struct ServingTests {
         withExtendedLifetime(fixture) {}
     }
 
+    /// BlueZ 297fa5cb3, 75fc53637.
+    @Test func before560WhatIsNotifiedWithin10MillisecondsIsLostButTheFirst() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(profile: .bluez555, clock: clock)
+        // Time goes on until there is a subscriber, and then stands still.
+        let time = Task { while !Task.isCancelled { await clock.advance(by: .milliseconds(50)) } }
+        let app = try await Self.host(fixture)
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let subscription = try await phone.connection.subscribe(to: phone.characteristic)
+        _ = try await app.asked("StartNotify")
+        time.cancel()
+        await time.value
+        for value: UInt8 in 1...3 { try await app.notify([value]) }
+        // All three have been read once this is answered.
+        try await app.call("Adapter1", "GetDiscoveryFilters", [])
+        var values = subscription.values.makeAsyncIterator()
+        #expect(await values.next() == [1])
+        await clock.advance(by: .milliseconds(10))
+        try await app.notify([4])
+        #expect(await values.next() == [4])
+        withExtendedLifetime(fixture) {}
+    }
+
     @Test func stopNotifyComesWithTheLastSubscriber() async throws {
         let fixture = try await Fixture()
         let app = try await Self.host(fixture)
@@ -190,6 +213,30 @@ struct ServingTests {
         try await phone.write([1])
         #expect(!app.characteristic.calls.all.contains { $0.member == "StartNotify" })
         await subscription.cancel()
+        withExtendedLifetime(fixture) {}
+    }
+
+    /// As acquire_notify_reply does: it counts the subscription without looking whether it is still there.
+    @Test func whoLeavesBeforeAcquireNotifyIsAnsweredIsNotTold() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        app.characteristic.onCall { call in
+            if call.member != "AcquireNotify" { call.reply() }
+        }
+        let phone = try await Phone(fixture.medium.addAdapter())
+        let subscription = try await phone.connection.subscribe(to: phone.characteristic)
+        let acquire = try await app.asked("AcquireNotify")
+        await subscription.cancel()
+        // Its answer says that bluetoothd has seen the cancellation before.
+        try await phone.write([1])
+        acquire.fail(name: "org.bluez.Error.NotSupported", message: "no sockets")
+        _ = try await app.asked("StartNotify")
+        await phone.connection.disconnect()
+        let before = app.characteristic.calls.count
+        let other = try await Phone(fixture.medium.addAdapter())
+        try await other.write([2])
+        _ = try await app.asked("WriteValue", from: before)
+        #expect(!app.characteristic.calls.all.contains { $0.member == "StopNotify" })
         withExtendedLifetime(fixture) {}
     }
 

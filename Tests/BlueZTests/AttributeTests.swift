@@ -71,7 +71,7 @@ extension OnABus {
             bench.fake.on("WriteValue") { held.keep($0) }
             let (link, characteristic) = (bench.link, bench.characteristic)
             let first = Task { try await link.write([1], to: characteristic, type: .withResponse) }
-            await bench.fake.called("WriteValue")
+            try await bench.fake.called("WriteValue")
             let second = Task { try await link.write([2], to: characteristic, type: .withoutResponse) }
             // A call on the same bus: had the second write been sent, it would have come before.
             bench.fake.on("StopNotify") { $0.reply() }
@@ -80,7 +80,7 @@ extension OnABus {
             #expect(bench.fake.calls.filter { $0 == "WriteValue" }.count == 1)
             for call in await held.take() { call.reply() }
             try await first.value
-            let call = await bench.fake.called("WriteValue", times: 2)
+            let call = try await bench.fake.called("WriteValue", times: 2)
             #expect(call.arguments[0] == .bytes([2]))
             #expect(call.arguments[1].asDictionary?["type"] == .string("command"))
             call.reply()
@@ -97,12 +97,12 @@ extension OnABus {
                     try await link.write([1], to: characteristic, type: .withResponse)
                 }
             }
-            await bench.fake.called("WriteValue")
+            try await bench.fake.called("WriteValue")
             first.cancel()
             #expect(await first.value?.code == .cancelled)
             let second = Task { try await link.write([2], to: characteristic, type: .withResponse) }
             for call in await held.take() { call.reply() }
-            await bench.fake.called("WriteValue", times: 2).reply()
+            try await bench.fake.called("WriteValue", times: 2).reply()
             try await second.value
         }
 
@@ -113,6 +113,37 @@ extension OnABus {
                 try await bench.link.write([1], to: bench.characteristic, type: .withResponse)
             }
             #expect(error?.att == .application)
+        }
+
+        /// What is under way when its link is lost fails with 0x0E, and the loss may be told behind that.
+        @Test(arguments: ["WriteValue", "ReadValue", "StartNotify"])
+        func aLossThatIsToldAfterTheFailureIsWhatFailed(_ member: String) async throws {
+            let bench = try await Bench()
+            let (fake, link, characteristic) = (bench.fake, bench.link, bench.characteristic)
+            fake.on(member) { call in
+                call.fail(name: "org.bluez.Error.Failed", message: "Operation failed with ATT error: 0x0e")
+                // There and back, and again: the failure has arrived, and has been looked at.
+                for _ in 1...5 { _ = await link.attMTU }
+                try? await fake.set(bench.device, "org.bluez.Device1", ["Connected": .bool(false)])
+            }
+            let error = await #expect(throws: BluetoothError.self) {
+                switch member {
+                case "WriteValue": try await link.write([1], to: characteristic, type: .withResponse)
+                case "ReadValue": _ = try await link.read(characteristic)
+                default: _ = try await link.subscribe(to: characteristic)
+                }
+            }
+            #expect(error?.code == .disconnected)
+            #expect(error?.att == nil)
+        }
+
+        @Test func aPeersUnlikelyErrorStaysOneWhereTheLinkHolds() async throws {
+            let bench = try await Bench()
+            bench.fake.fail("WriteValue", "org.bluez.Error.Failed", "Operation failed with ATT error: 0x0e")
+            let error = await #expect(throws: BluetoothError.self) {
+                try await bench.link.write([1], to: bench.characteristic, type: .withResponse)
+            }
+            #expect(error?.att == .unlikelyError)
         }
 
         @Test func tooLongAValueIsRefusedHere() async throws {
@@ -181,7 +212,7 @@ extension OnABus {
             let (link, characteristic) = (bench.link, bench.characteristic)
             // A child, which the suite's time limit ends.
             async let error = #expect(throws: BluetoothError.self) { try await link.subscribe(to: characteristic) }
-            await bench.fake.called("StartNotify")
+            try await bench.fake.called("StartNotify")
             await bench.fake.remove(bench.path)
             #expect(await error?.code == .attributeNotFound)
             for call in await held.take() { call.reply() }
@@ -207,7 +238,7 @@ extension OnABus {
                     try await link.write([1], to: characteristic, type: .withResponse)
                 }
             }
-            await bench.fake.called("WriteValue")
+            try await bench.fake.called("WriteValue")
             try await bench.fake.set(bench.device, "org.bluez.Device1", ["Connected": .bool(false)])
             #expect(await write.value?.code == .disconnected)
         }

@@ -147,9 +147,12 @@ final class FakeBlueZ: Sendable {
 
     var calls: [String] { state.calls.map(\.member) }
 
-    /// Waits until a method has been called so many times in all; gives the last of those calls.
+    /// Waits until a method has been called so many times in all; gives the last of those calls. Throws where the test's time
+    /// is up.
     @discardableResult
-    func called(_ member: String, times: Int = 1) async -> MethodCall { await state.called(member, times: times) }
+    func called(_ member: String, times: Int = 1) async throws -> MethodCall {
+        try await state.called(member, times: times)
+    }
 
     func signal(_ path: ObjectPath, _ interface: String, _ member: String, _ body: [DBusValue]) async throws {
         try await state.connection?.emitSignal(path, interface, member, body)
@@ -188,7 +191,7 @@ final class FakeState: @unchecked Sendable {
     private var objects: [ObjectPath: FakeObject] = [:]
     private var scripts: [String: FakeBlueZ.Answer] = [:]
     private var log: [MethodCall] = []
-    private var waiting: [(member: String, times: Int, CheckedContinuation<MethodCall, Never>)] = []
+    private var waiting: [(member: String, times: Int, CheckedContinuation<MethodCall, any Error>)] = []
 
     var connection: DBusConnection? { lock.withLock { open } }
     var calls: [MethodCall] { lock.withLock { log } }
@@ -211,10 +214,10 @@ final class FakeState: @unchecked Sendable {
 
     func received(_ call: MethodCall) {
         let (answer, woken) = lock.withLock {
-            () -> (FakeBlueZ.Answer?, [CheckedContinuation<MethodCall, Never>]) in
+            () -> (FakeBlueZ.Answer?, [CheckedContinuation<MethodCall, any Error>]) in
             log.append(call)
             let count = log.count { $0.member == call.member }
-            var woken: [CheckedContinuation<MethodCall, Never>] = []
+            var woken: [CheckedContinuation<MethodCall, any Error>] = []
             waiting.removeAll { entry in
                 guard entry.member == call.member, entry.times == count else { return false }
                 woken.append(entry.2)
@@ -226,17 +229,34 @@ final class FakeState: @unchecked Sendable {
         for continuation in woken { continuation.resume(returning: call) }
     }
 
-    func called(_ member: String, times: Int) async -> MethodCall {
-        await withCheckedContinuation { continuation in
-            let found = lock.withLock { () -> MethodCall? in
-                let matching = log.filter { $0.member == member }
-                if matching.count >= times { return matching[times - 1] }
-                waiting.append((member, times, continuation))
-                return nil
+    func called(_ member: String, times: Int) async throws -> MethodCall {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let found = lock.withLock { () -> MethodCall? in
+                    let matching = log.filter { $0.member == member }
+                    if matching.count >= times { return matching[times - 1] }
+                    waiting.append((member, times, continuation))
+                    return nil
+                }
+                if let found { continuation.resume(returning: found) } else if Task.isCancelled { giveUp() }
             }
-            if let found { continuation.resume(returning: found) }
+        } onCancel: {
+            giveUp()
         }
     }
+
+    private func giveUp() {
+        let never = lock.withLock {
+            defer { waiting = [] }
+            return waiting
+        }
+        for entry in never { entry.2.resume(throwing: NeverCalled(member: entry.member, times: entry.times)) }
+    }
+}
+
+struct NeverCalled: Error {
+    let member: String
+    let times: Int
 }
 
 /// `@unchecked Sendable`: `values` is guarded by `lock`, everything else is constant.
@@ -248,7 +268,8 @@ final class FakeObject: ExportedObject, @unchecked Sendable {
 
     private static let methods: [String: [ExportedInterface.Method]] = [
         "org.bluez.Adapter1": [
-            .init("SetDiscoveryFilter", "a{sv}"), .init("StartDiscovery"), .init("StopDiscovery"),
+            .init("SetDiscoveryFilter", "a{sv}"), .init("GetDiscoveryFilters", returns: "as"), .init("StartDiscovery"),
+            .init("StopDiscovery"),
         ],
         "org.bluez.Device1": [.init("Connect"), .init("Disconnect")],
         "org.bluez.GattCharacteristic1": [
@@ -290,6 +311,38 @@ final class FakeObject: ExportedObject, @unchecked Sendable {
         lock.withLock {
             values[interface, default: [:]].merge(changed) { $1 }
             for name in invalidated { values[interface]?[name] = nil }
+        }
+    }
+}
+
+struct Unexpected: Error {}
+
+/// Calls that are not answered, or later.
+///
+/// `@unchecked Sendable`: `calls` is guarded by `lock`.
+final class Held: @unchecked Sendable {
+    private let lock = Lock()
+    private var calls: [MethodCall] = []
+    private var waiter: CheckedContinuation<[MethodCall], Never>?
+
+    func keep(_ call: MethodCall) {
+        let waiter = lock.withLock {
+            if self.waiter == nil { calls.append(call) }
+            defer { self.waiter = nil }
+            return self.waiter
+        }
+        waiter?.resume(returning: [call])
+    }
+
+    /// One or more: a call is known to have been made a moment before it is kept.
+    func take() async -> [MethodCall] {
+        await withCheckedContinuation { continuation in
+            let kept = lock.withLock {
+                if calls.isEmpty { waiter = continuation }
+                defer { calls = [] }
+                return calls
+            }
+            if !kept.isEmpty { continuation.resume(returning: kept) }
         }
     }
 }

@@ -25,7 +25,7 @@ struct HostBench {
         Self.callBack(fake)
         radio = fake.radio()
         session = try await radio.serve(Self.services, advertising: Self.request)
-        let call = await fake.called("RegisterApplication")
+        let call = try await fake.called("RegisterApplication")
         client = call.sender
         path = try #require(call.arguments[0].asObjectPath?.appending("service0")?.appending("char0"))
     }

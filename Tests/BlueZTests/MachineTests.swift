@@ -98,6 +98,21 @@ import Testing
         #expect(machine.isSettled)
     }
 
+    /// Without an answer in time it may run all the same, for a program that looks for nothing any more.
+    @Test(arguments: [DiscoveryMachine.Outcome.failed, .heldUp])
+    func whatMayRunIsStoppedWhereNobodyWantsItAnyMore(outcome: DiscoveryMachine.Outcome) throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        _ = machine.answered(.setFilter(filter), .done)
+        #expect(machine.want(nil) == nil)
+        #expect(machine.answered(.start, outcome) == .stop)
+        #expect(!machine.isSettled)
+        #expect(machine.answered(.stop, .done) == nil)
+        #expect(machine.isSettled)
+    }
+
     @Test func notReadyWaitsForTheAdapter() throws {
         let filter = try #require(Self.filter)
         var machine = DiscoveryMachine()

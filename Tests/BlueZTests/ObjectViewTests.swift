@@ -134,6 +134,22 @@ import Testing
         #expect(forgotten.first == .deviceRemoved("/org/bluez/hci0/dev_x0", connected: false))
         #expect(forgotten.count == 6)
     }
+
+    /// bluetoothd 5.87 keeps each central's object; one that comes again after a thousand others is still told of.
+    @Test func aForgottenDeviceThatConnectsIsKnownAgainUntilItLeaves() {
+        var view = Self.loaded()
+        let device: ObjectPath = "/org/bluez/hci0/dev_forgotten"
+        #expect(view.changed(device, BlueZName.device, ["Connected": .bool(false)], invalidated: []) == [])
+        #expect(view.changed(device, BlueZName.device, ["RSSI": .int16(-50)], invalidated: []) == [])
+        let came = view.changed(device, BlueZName.device, ["Connected": .bool(true)], invalidated: [])
+        guard case .deviceAdded(device, let change)? = came.first else {
+            Issue.record("not known again: \(came)")
+            return
+        }
+        #expect(change.contains(.connected))
+        let left = view.changed(device, BlueZName.device, ["Connected": .bool(false)], invalidated: [])
+        #expect(left == [.deviceChanged(device, [.connected])])
+    }
 }
 
 @Suite struct AdapterChoiceTests {

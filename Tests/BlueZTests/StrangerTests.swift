@@ -45,7 +45,7 @@ extension OnABus {
         @Test func aStrangerCannotTakeTheAdvertisementBack() async throws {
             let bench = try await HostBench()
             let stranger = try await Self.stranger(bench)
-            let path = try #require(await bench.fake.called("RegisterAdvertisement").arguments[0].asObjectPath)
+            let path = try #require(try await bench.fake.called("RegisterAdvertisement").arguments[0].asObjectPath)
             _ = try await stranger.call(bench.client, path, "org.bluez.LEAdvertisement1", "Release")
             let all = try await bench.fake.call(
                 bench.client, path, "org.freedesktop.DBus.Properties", "GetAll",
@@ -77,14 +77,14 @@ extension OnABus {
             }
             let radio = fake.radio()
             let serving = Task { try await radio.serve(HostBench.services, advertising: HostBench.request) }
-            let call = await fake.called("RegisterApplication")
+            let call = try await fake.called("RegisterApplication")
             serving.cancel()
             await #expect(throws: BluetoothError.cancelled) { try await serving.value }
             fake.state.received(
                 MethodCall(
                     sender: call.sender, path: call.path, interface: "", member: "Ended", arguments: [],
                     answer: { _ in }))
-            await fake.called("UnregisterApplication")
+            try await fake.called("UnregisterApplication")
             #expect(!fake.calls.contains("RegisterAdvertisement"))
         }
     }

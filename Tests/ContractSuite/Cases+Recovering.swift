@@ -142,6 +142,22 @@ extension ContractCase {
     }
 
     static let ending: [ContractCase] = [
+        // More often than an adapter has room for advertisements.
+        ContractCase("A session serves again however often the adapter was off", needs: [.power]) { bench in
+            try await bench.withHost { host in
+                _ = try await host.events.next(within: bench.patience, "serving") { $0.isServing ? true : nil }
+                for _ in 1...7 {
+                    try await bench.perform(.setPower(false, .peripheral))
+                    _ = try await host.events.next(within: bench.patience, "off") { $0.isInterruption ? true : nil }
+                    try await bench.perform(.setPower(true, .peripheral))
+                    let isFound = try await host.events.next(within: bench.patience, "serving again") { event in
+                        if case .serving(let advertising, _) = event { advertising } else { nil }
+                    }
+                    try require(isFound, "the host can be found again")
+                }
+                _ = try await bench.find(from: bench.central)
+            }
+        },
         ContractCase("A stopped session ends its events, and nobody finds it") { bench in
             let host = try await Host(on: bench.peripheral)
             _ = try await bench.find(from: bench.central)

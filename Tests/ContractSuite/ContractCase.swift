@@ -45,7 +45,6 @@ public struct ContractCase: Sendable, CustomStringConvertible {
             try await bench.controls.run { try await body(bench) }
             return .held
         }
-        guard difference.isRun else { return .leftOut(difference.reason) }
         do {
             try await bench.controls.run { try await body(bench) }
         } catch {

@@ -2,7 +2,8 @@
 
 import BluetoothLE
 
-/// A case that one implementation is known not to keep, and why that is right or cannot be helped.
+/// A case that one implementation is known not to keep, and why that is right or cannot be helped. It is run all the same,
+/// and has to fail.
 public struct ContractDifference: Sendable, Hashable {
     /// The bench's name, or its beginning: `BlueZ` stands for every version of it.
     public let radio: String
@@ -11,8 +12,6 @@ public struct ContractDifference: Sendable, Hashable {
     public let reason: String
     /// How the violation, or the radio's error, begins; what fails otherwise is no difference, but a failure.
     public let violation: String
-    /// Whether it is run all the same, and has to fail.
-    public let isRun: Bool
 
     func isOf(_ bench: String) -> Bool { bench == radio || bench.hasPrefix(radio + " ") }
 
@@ -26,15 +25,13 @@ public struct ContractDifference: Sendable, Hashable {
                 bluetoothd calls nothing when a bonded central returns to its subscription, so BlueZ's room cannot \
                 know that nobody is subscribed, and sends.
                 """,
-            violation: Violation.toNobody,
-            isRun: true
+            violation: Violation.toNobody
         ),
         ContractDifference(
             radio: "BlueZSimulator",
             name: "A cancelled subscription ends its stream, and is told to the peripheral",
             reason: "As above: a notification to nobody is no error on BlueZ.",
-            violation: Violation.toNobody,
-            isRun: true
+            violation: Violation.toNobody
         ),
         ContractDifference(
             radio: "BlueZSimulator",
@@ -43,71 +40,43 @@ public struct ContractDifference: Sendable, Hashable {
                 BlueZ signals small changes of RSSI only to those who give a threshold, so BlueZ's room always gives \
                 one; the kernel then drops what has no reading.
                 """,
-            violation: Violation.notHeard,
-            isRun: true
+            violation: Violation.notHeard
         ),
         ContractDifference(
             radio: "BlueZ",
             name: "Without a threshold a report comes with whatever RSSI there is",
             reason: "As on BlueZSimulator.",
-            violation: Violation.notHeard,
-            isRun: true
+            violation: Violation.notHeard
         ),
         ContractDifference(
             radio: "BlueZ",
             name: "A notification needs a subscriber",
             reason: "As on BlueZSimulator: a notification to nobody is no error.",
-            violation: Violation.toNobody,
-            isRun: true
+            violation: Violation.toNobody
         ),
         ContractDifference(
             radio: "BlueZ",
             name: "A cancelled subscription ends its stream, and is told to the peripheral",
             reason: "As on BlueZSimulator: a notification to nobody is no error.",
-            violation: Violation.toNobody,
-            isRun: true
+            violation: Violation.toNobody
         ),
         ContractDifference(
             radio: "BlueZSimulator 5.55",
             name: "An ATT error on the write is a rejection with its code",
             reason: Reason.oneCode,
-            violation: Violation.otherCode,
-            isRun: true
+            violation: Violation.otherCode
         ),
         ContractDifference(
             radio: "BlueZ 5.55",
             name: "An ATT error on the write is a rejection with its code",
             reason: Reason.oneCode,
-            violation: Violation.otherCode,
-            isRun: true
-        ),
-        ContractDifference(
-            radio: "BlueZ 5.55",
-            name: "Notifications arrive in order",
-            reason: Reason.gathered,
-            violation: "",
-            isRun: false
-        ),
-        ContractDifference(
-            radio: "BlueZ 5.55",
-            name: "Equal notifications arrive as often as they are sent",
-            reason: Reason.gathered,
-            violation: "",
-            isRun: false
-        ),
-        ContractDifference(
-            radio: "BlueZ 5.55",
-            name: "A slow reader keeps the newest 1,024 values",
-            reason: Reason.gathered,
-            violation: "",
-            isRun: false
+            violation: Violation.otherCode
         ),
         ContractDifference(
             radio: "BlueZ 5.66",
             name: "512 bytes can be written",
             reason: "bluetoothd counts the request's header until 5.69, and refuses more than 510 (bluez/bluez#570).",
-            violation: "the device refused: \(ATTError.invalidAttributeValueLength)",
-            isRun: true
+            violation: "the device refused: \(ATTError.invalidAttributeValueLength)"
         ),
         ContractDifference(
             radio: "BlueZ 5.87",
@@ -115,19 +84,13 @@ public struct ContractDifference: Sendable, Hashable {
             reason: """
                 bluetoothd 5.87 dies of a filter that names services (bluez/bluez#2282), so nothing sees through its memory.
                 """,
-            violation: "the device: not within",
-            isRun: true
+            violation: "the device: not within"
         ),
     ]
 
     private enum Reason {
         static let oneCode =
             "Before 5.66 bluetoothd makes 0x80 of every error that an application names (gatt-database.c)."
-        static let gathered = """
-            bluetoothd 5.55 gathers what it notifies within 10 ms, writes past the end of that, and as a central reads \
-            only the first of it rightly (BlueZ commits 297fa5cb3 and 75fc53637); two of them lose values, or die. We \
-            notify 15 ms apart there, which an emulated bluetoothd does not always see.
-            """
     }
 
     /// What several of them fail with.

@@ -127,7 +127,7 @@ extension RawClient {
 extension ContractBench {
     /// Each client gets its own room where the radio notifies one central at a time. Where every subscriber hears every
     /// notification, a client that waits can take another's answer for its own: nothing in a basic handoff tells them
-    /// apart (docs/protocol.md, "Broadcast"). That is the one case that the basic profile cannot avoid.
+    /// apart (docs/protocol.md, "The host"). That is the one case that the basic profile cannot avoid.
     func requireOwnRoom(_ handoff: Handoff, _ own: String, or other: String) throws {
         switch peripheral.notificationScope {
         case .central:

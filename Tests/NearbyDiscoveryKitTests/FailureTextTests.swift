@@ -21,6 +21,15 @@ import Testing
         #expect(silent.rejection?.attError == 0x0E)
     }
 
+    @Test(arguments: [
+        (0, "no host of a was heard in time"), (1, "one host was heard, but had gone out of reach"),
+        (2, "2 hosts were heard, but had gone out of reach"),
+    ])
+    func whatWasHeardOnceIsNotCalledUnheard(seen: Int, message: String) {
+        let failure = ClientFailure(.nothingFound, counts: Encounters(seen: seen))
+        #expect(NearbyError(failure, app: "a", unavailability: nil).message == message)
+    }
+
     @Test(arguments: [UInt8(0x80), 0x81, 0x0D])
     func anotherErrorOnTheWriteIsOne(code: UInt8) {
         #expect(error(.rejected(Rejection(attError: ATTErrorCode(rawValue: code)))).code == .rejected)

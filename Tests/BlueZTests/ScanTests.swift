@@ -17,7 +17,7 @@ extension OnABus {
             let radio = fake.radio()
             let scan = try await radio.scan(for: ScanFilter(services: [Self.service], minimumRSSI: -60))
             #expect(fake.calls == ["SetDiscoveryFilter", "StartDiscovery"])
-            let filter = await fake.called("SetDiscoveryFilter").arguments[0].asDictionary
+            let filter = try await fake.called("SetDiscoveryFilter").arguments[0].asDictionary
             #expect(filter?["RSSI"] == .int16(-60))
             // Another client's device, one too far away, and then one that fits, piece by piece.
             try await fake.addDevice(2, ["RSSI": .int16(-40)])
@@ -78,9 +78,9 @@ extension OnABus {
             let fake = try await FakeBlueZ()
             fake.fail("StartDiscovery", "org.bluez.Error.InProgress")
             let scan = try await fake.radio().scan(for: ScanFilter())
-            _ = await fake.called("StartDiscovery", times: 2)
+            _ = try await fake.called("StartDiscovery", times: 2)
             fake.succeed("StartDiscovery")
-            _ = await fake.called("StartDiscovery", times: 3)
+            _ = try await fake.called("StartDiscovery", times: 3)
             _ = try await fake.addDevice(1, ["RSSI": .int16(-40)])
             var events = scan.events.makeAsyncIterator()
             guard case .discovered? = await events.next() else { throw Unexpected() }
@@ -143,7 +143,7 @@ extension OnABus {
             let fake = try await FakeBlueZ()
             let radio = fake.radio()
             do { _ = try await radio.scan(for: ScanFilter()) }
-            await fake.called("StopDiscovery")
+            try await fake.called("StopDiscovery")
         }
 
         /// Rule 26, and issue 2's faults: powered off and on.
@@ -156,7 +156,7 @@ extension OnABus {
             #expect(reason.code == .poweredOff)
             try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(true)])
             #expect(await events.next() == .resumed)
-            await fake.called("StartDiscovery", times: 2)
+            try await fake.called("StartDiscovery", times: 2)
             await scan.stop()
         }
 
@@ -170,7 +170,7 @@ extension OnABus {
             #expect(reason.code == .resetting)
             try await fake.start()
             #expect(await events.next() == .resumed)
-            await fake.called("StartDiscovery", times: 2)
+            try await fake.called("StartDiscovery", times: 2)
             await scan.stop()
         }
 
@@ -186,211 +186,8 @@ extension OnABus {
             try await fake.bus.restart()
             try await fake.start()
             #expect(await events.next() == .resumed)
-            await fake.called("StartDiscovery", times: 2)
+            try await fake.called("StartDiscovery", times: 2)
             await scan.stop()
-        }
-    }
-}
-
-extension OnABus {
-    @Suite(.timeLimit(.minutes(1))) struct ConnectTests {
-        private static func connecting(_ fake: FakeBlueZ, _ device: ObjectPath) {
-            fake.on("Connect") { call in
-                try? await fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
-                call.reply()
-            }
-            fake.on("Disconnect") { call in
-                try? await fake.set(
-                    device, "org.bluez.Device1", ["Connected": .bool(false), "ServicesResolved": .bool(false)])
-                call.reply()
-            }
-        }
-
-        static func link(_ fake: FakeBlueZ, _ radio: BlueZRadio, _ device: ObjectPath) async throws
-            -> any PeripheralConnection
-        {
-            connecting(fake, device)
-            return try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-        }
-
-        @Test func connectsAndDisconnects() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let link = try await Self.link(fake, fake.radio(), device)
-            await link.disconnect()
-            await link.disconnect()
-            #expect(await link.disconnection() == .local)
-            #expect(fake.calls == ["Connect", "Disconnect"])
-        }
-
-        /// Rule 19: a temporary device has vanished.
-        @Test func anUnknownDeviceIsNotFound() async throws {
-            let fake = try await FakeBlueZ()
-            let radio = fake.radio()
-            for peer in ["/org/bluez/hci0/dev_9", "not a path"] {
-                let error = await #expect(throws: BluetoothError.self) {
-                    try await radio.connect(to: PeerIdentifier(peer), timeout: .seconds(1))
-                }
-                #expect(error?.code == .peerNotFound)
-            }
-            try await fake.addDevice(1)
-            fake.fail("Connect", ErrorName.unknownObject)
-            let error = await #expect(throws: BluetoothError.self) {
-                try await radio.connect(to: PeerIdentifier(FakeBlueZ.device(1).string), timeout: .seconds(1))
-            }
-            #expect(error?.code == .peerNotFound)
-        }
-
-        /// Rule 20: the deadline is ours, and Disconnect calls the attempt off.
-        @Test func theDeadlineCallsTheAttemptOff() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let held = Held()
-            fake.on("Connect") { held.keep($0) }
-            let error = await #expect(throws: BluetoothError.self) {
-                try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .milliseconds(20))
-            }
-            #expect(error?.code == .timedOut)
-            #expect(fake.calls == ["Connect", "Disconnect"])
-        }
-
-        @Test func cancellingCallsTheAttemptOff() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let held = Held()
-            fake.on("Connect") { held.keep($0) }
-            let radio = fake.radio()
-            let task = Task {
-                await #expect(throws: BluetoothError.self) {
-                    try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(30))
-                }
-            }
-            await fake.called("Connect")
-            task.cancel()
-            #expect(await task.value?.code == .cancelled)
-            #expect(fake.calls == ["Connect", "Disconnect"])
-        }
-
-        /// Rule 20: one branch of bluetoothd answers success without a link.
-        @Test func successWithoutALinkIsAFailure() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let error = await #expect(throws: BluetoothError.self) {
-                try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-            }
-            #expect(error?.code == .connectionFailed)
-        }
-
-        /// bluetoothd 5.66 and later, where its ATT socket is faster than the kernel's event.
-        @Test func aLinkThatIsNeverSignalledIsUp() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            fake.on("Connect") { call in
-                fake.setSilently(device, "org.bluez.Device1", ["Connected": .bool(true)])
-                call.reply()
-            }
-            let link = try await fake.radio().connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-            try await fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
-            #expect(await link.disconnection() == .unknown)
-        }
-
-        /// Rule 20: never Connect what is connected.
-        @Test func usesALinkThatIsThere() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1, ["Connected": .bool(true)])
-            let radio = fake.radio()
-            let link = try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-            #expect(fake.calls.isEmpty)
-            let error = await #expect(throws: BluetoothError.self) {
-                try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-            }
-            #expect(error?.code == .busy)
-            await link.disconnect()
-            #expect(fake.calls == ["Disconnect"])
-        }
-
-        /// Another program connects to the device at the same time, and gets its link.
-        @Test func anotherProgramsLinkIsNotTakenDown() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            fake.on("Connect") { call in
-                try? await fake.set(device, "org.bluez.Device1", ["Connected": .bool(true)])
-                call.fail(name: "org.bluez.Error.InProgress", message: "")
-            }
-            let radio = fake.radio()
-            let error = await #expect(throws: BluetoothError.self) {
-                try await radio.connect(to: PeerIdentifier(device.string), timeout: .seconds(10))
-            }
-            #expect(error?.code == .busy)
-            #expect(fake.calls == ["Connect"])
-        }
-
-        /// Rule 23.
-        @Test func aLinkThatIsLetGoOfIsTakenDown() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            do { _ = try await Self.link(fake, fake.radio(), device) }
-            await fake.called("Disconnect")
-        }
-
-        @Test(
-            arguments: [
-                ("org.bluez.Reason.Remote", DisconnectReason.remote), ("org.bluez.Reason.Timeout", .timeout),
-                (nil, .unknown),
-            ] as [(String?, DisconnectReason)])
-        func saysWhyTheLinkWentDown(signal: String?, reason: DisconnectReason) async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let link = try await Self.link(fake, fake.radio(), device)
-            if let signal {
-                try await fake.signal(device, "org.bluez.Device1", "Disconnected", [.string(signal), .string("")])
-            }
-            try await fake.set(device, "org.bluez.Device1", ["Connected": .bool(false)])
-            #expect(await link.disconnection() == reason)
-            let error = await #expect(throws: BluetoothError.self) { try await link.discoverServices() }
-            #expect(error?.code == .disconnected)
-        }
-
-        @Test func aLinkEndsWithBluetoothd() async throws {
-            let fake = try await FakeBlueZ()
-            let device = try await fake.addDevice(1)
-            let link = try await Self.link(fake, fake.radio(), device)
-            let services = Task { await #expect(throws: BluetoothError.self) { try await link.discoverServices() } }
-            await fake.crash()
-            #expect(await link.disconnection() == .adapterLost)
-            #expect(await services.value?.code == .resetting)
-        }
-    }
-}
-
-struct Unexpected: Error {}
-
-/// Calls that are never answered.
-///
-/// `@unchecked Sendable`: `calls` is guarded by `lock`.
-final class Held: @unchecked Sendable {
-    private let lock = Lock()
-    private var calls: [MethodCall] = []
-    private var waiter: CheckedContinuation<[MethodCall], Never>?
-
-    func keep(_ call: MethodCall) {
-        let waiter = lock.withLock {
-            if self.waiter == nil { calls.append(call) }
-            defer { self.waiter = nil }
-            return self.waiter
-        }
-        waiter?.resume(returning: [call])
-    }
-
-    /// One or more: a call is known to have been made a moment before it is kept.
-    func take() async -> [MethodCall] {
-        await withCheckedContinuation { continuation in
-            let kept = lock.withLock {
-                if calls.isEmpty { waiter = continuation }
-                defer { calls = [] }
-                return calls
-            }
-            if !kept.isEmpty { continuation.resume(returning: kept) }
         }
     }
 }
