@@ -16,7 +16,7 @@ struct PythonPortTests {
     private static let passcode = "48291357"
 
     @Test func everyVectorOfTheExtendedProfileHolds() async throws {
-        let vectors = try PythonPort.run("extended_client.py")
+        let vectors = try PythonPort.run("extended_vectors.py")
         #expect(await vectors.ended() == 0, "\(vectors.errors)")
     }
 
