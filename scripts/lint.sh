@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Checks the format of every Swift file and, where shellcheck is installed, every shell script.
+# Checks the format of every Swift file and, where shellcheck is installed, every shell script that has the ending `.sh`, and .ci/run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-swift format lint --strict --parallel --recursive Package.swift Sources Tests Demo
+swift format lint --strict --parallel --recursive Package.swift Sources Tests Demo Benchmarks
 
 # The table of UUID names is what its data says.
 python3 scripts/uuid-names.py --check
 
-# A newline at the end, no trailing blanks, and the licence in each source file.
+# No trailing blanks, and the licence in each source file.
 bad=0
 while IFS= read -r file; do
     case $file in
-    *.swift | *.sh | *.h)
+    *.swift | *.sh | *.h | *.py)
         head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT' || { echo "$file: no SPDX line" >&2; bad=1; }
         ;;
     esac

@@ -14,6 +14,9 @@ Runs every test target in a process of its own, or, with --filter, the tests tha
   --filter PATTERN            only tests whose names match; may be repeated
   --strict                    warnings are errors
   --jobs N                    at most N targets at a time (default: one a processor)
+  --again                     run a target that fails once more, by itself: this is for machines that others keep busy,
+                              where a test may be late. Both runs are told
+  --build                     build for that, and stop
   -h, --help                  show this help
 TEXT
 }
@@ -30,7 +33,7 @@ cd "$(dirname "$0")/.."
 options=(--disable-xctest)
 build=()
 filters=()
-jobs=$(nproc)
+jobs=$(nproc) build_only='' again=''
 while [ $# -gt 0 ]; do
     case $1 in
     --sanitize)
@@ -51,6 +54,8 @@ while [ $# -gt 0 ]; do
         jobs=$2
         shift
         ;;
+    --again) again=1 ;;
+    --build) build_only=1 ;;
     --strict) build+=(-Xswiftc -warnings-as-errors) ;;
     -h | --help) usage; exit 0 ;;
     --) shift; options+=("$@"); break ;;
@@ -72,6 +77,7 @@ scripts/python-env.sh >/dev/null
 export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 
 swift build --build-tests "${build[@]}"
+[ -z "$build_only" ] || exit 0
 if [ ${#filters[@]} -gt 0 ]; then
     exec swift test --skip-build "${build[@]}" "${options[@]}" "${filters[@]}"
 fi
@@ -107,18 +113,28 @@ run_target() {
     else
         grep 'Test run with' "$log" | tail -n 1
     fi
-    echo "$passed $failed" >>"$logs/sum"
+    echo "$target $passed $failed" >>"$logs/sum"
 }
 
+# What takes longest begins, or all would wait for it in the end.
+targets=(IntegrationTests nearbyTests)
 for folder in Tests/*Tests; do
-    at_most "$jobs" run_target "${folder#Tests/}"
-    targets=$((${targets:-0} + 1))
+    [[ " ${targets[*]} " == *" ${folder#Tests/} "* ]] || targets+=("${folder#Tests/}")
 done
+for target in "${targets[@]}"; do at_most "$jobs" run_target "$target"; done
 wait
-# A target that told nothing has failed.
-awk -v targets="$targets" '{ passed += $1; failed += $2 }
+if [ -n "$again" ]; then
+    mapfile -t late < <(awk '$3 > 0 { print $1 }' "$logs/sum")
+    for target in "${late[@]}"; do
+        echo "$target failed, and is run once more by itself:"
+        run_target "$target"
+    done
+fi
+# What a target told last counts. One that told nothing has failed.
+awk -v targets="${#targets[@]}" '{ passed[$1] = $2; failed[$1] = $3 }
     END {
-        failed += targets - NR
-        print passed + 0 " passed, " failed + 0 " failed"
-        exit failed > 0
+        missing = targets
+        for (target in passed) { sum += passed[target]; bad += failed[target]; missing-- }
+        print sum + 0 " passed, " bad + missing " failed"
+        exit bad + missing > 0
     }' "$logs/sum"
