@@ -19,6 +19,10 @@ set -a
 . /run/job/env
 set +a
 
+if [ -n "$LAB_DEAL" ]; then
+    mkdir -p /run/deal
+    mount -t 9p -o rw,cache=none,trans=virtio,version=9p2000.L,msize=512000 deal /run/deal
+fi
 if [ "$LAB_MODE" != shell ]; then
     for port in /sys/class/virtio-ports/*; do
         [ "$(cat "$port/name")" = output ] && exec >"/dev/$(basename "$port")" 2>&1
@@ -59,7 +63,7 @@ if [ "$LAB_MODE" = shell ]; then
 else
     : >/run/job/started
     # shellcheck disable=SC2086  # the arguments are words by design
-    "$LAB_PYTHON" -m lab $LAB_ARGUMENTS
+    "$LAB_PYTHON" -m lab $LAB_ARGUMENTS --so-far "$LAB_SO_FAR"
     status=$?
 fi
 echo "$status" >/run/job/status

@@ -35,46 +35,65 @@ debian_mirror() {
     } 2>/dev/null | grep -E '/debian/?$' | head -1
 }
 
-kernel_package() { apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends:/ {print $2; exit}'; }
+# with_apt SUITE FOLDER: sets `apt` to options with which apt-get knows that Debian release and nothing of this system, checks its
+# signatures, and keeps all that it keeps in FOLDER, without being root.
+with_apt() {
+    local suite=$1 folder=$2 mirror
+    need_packages "Debian's releases (their keys)" debian-archive-keyring || return
+    mirror=$(debian_mirror)
+    [ -n "$mirror" ] || { say "no Debian mirror in apt's sources: set LAB_DEBIAN_MIRROR"; return 1; }
+    mkdir -p "$folder/lists/partial" "$folder/archives/partial"
+    : >"$folder/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $suite main" >"$folder/sources.list"
+    apt=(-qq -o "Dir::Etc::SourceList=$folder/sources.list" -o Dir::Etc::SourceParts=- -o Dir::Etc::Parts=-
+        -o "Dir::State::Lists=$folder/lists" -o "Dir::State::Status=$folder/status" -o "Dir::Cache=$folder"
+        -o Acquire::Languages=none -o APT::Sandbox::User= -o Debug::NoLocking=1)
+    if ! apt-get "${apt[@]}" update >&2; then
+        say "could not fetch the package lists of Debian $suite from $mirror"
+        return 1
+    fi
+}
+
+# The guest's kernel is Debian 13's for every BlueZ: Debian 12's 6.1.192 corrupts its memory where an adapter is powered off while
+# a link comes up (docs/bluez.md). The release is in the folder's name, so that another one is another download.
+KERNEL=$CACHE/kernel-trixie
 
 make_kernel() {
-    compgen -G "$CACHE/kernel/boot/vmlinuz-*" >/dev/null && return
-    local package as_root=()
-    package=$(kernel_package)
-    if [ -z "$package" ]; then
-        # Container images come without apt's lists.
-        [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-        "${as_root[@]}" apt-get update -qq
-        package=$(kernel_package)
-    fi
-    [ -n "$package" ] || { say "no linux-image-amd64 in apt's lists: the lab needs Debian's kernel"; return 1; }
-    say "downloading the guest's kernel $package ($(apt-cache show "$package" |
+    compgen -G "$KERNEL/boot/vmlinuz-*" >/dev/null && return
+    local package apt part=$KERNEL.part
+    rm -rf "$part"
+    with_apt trixie "$part/apt" || return
+    package=$(apt-cache "${apt[@]}" depends linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
+    [ -n "$package" ] || { say "no linux-image-amd64 in Debian trixie"; return 1; }
+    say "downloading the guest's kernel $package ($(apt-cache "${apt[@]}" show "$package" |
         awk '/^Size:/ {printf "%d MB", $2 / 1e6; exit}'))"
-    mkdir -p "$CACHE/kernel.part"
-    if ! (cd "$CACHE/kernel.part" && apt-get download "$package" >&2 && dpkg -x ./*.deb . && rm ./*.deb); then
+    if ! (cd "$part" && apt-get "${apt[@]}" download "$package" >&2 && dpkg -x ./*.deb . && rm ./*.deb); then
         say "could not fetch and unpack $package"
         return 1
     fi
-    /sbin/depmod -b "$CACHE/kernel.part" "$(ls "$CACHE/kernel.part/lib/modules")" || return
-    rm -rf "$CACHE/kernel"
-    mv "$CACHE/kernel.part" "$CACHE/kernel"
+    rm -rf "$part/apt"
+    [ -d "$part/lib" ] || mv "$part/usr/lib" "$part/lib"
+    /sbin/depmod -b "$part" "$(ls "$part/lib/modules")" || return
+    mv "$part" "$KERNEL"
 }
 
 make_python() {
-    local wanted="$LAB/requirements.txt"
-    cmp -s "$wanted" "$CACHE/venv/requirements.txt" && return
+    local wanted="$LAB/requirements.txt" mending="$LAB/boot/spare_debug.py" packages
+    cmp -s "$wanted" "$CACHE/venv/requirements.txt" && cmp -s "$mending" "$CACHE/venv/spare_debug.py" && return
     python3 -c 'import ensurepip, venv' 2>/dev/null || need_packages "the lab's Python peers" python3-venv || return
     say "making the Python environment of the peers (about 25 MB of packages)"
     rm -rf "$CACHE/venv"
     python3 -m venv "$CACHE/venv" || return
     "$CACHE/venv/bin/pip" install --disable-pip-version-check -r "$wanted" | progress "$CACHE/venv.log" || return
-    cp "$wanted" "$CACHE/venv/requirements.txt"
+    packages=$("$CACHE/venv/bin/python" -c 'import bumble, os; print(os.path.dirname(bumble.__file__))') || return
+    "$CACHE/venv/bin/python" "$mending" "$packages" && "$CACHE/venv/bin/python" -m compileall -q "$packages" || return
+    cp "$mending" "$wanted" "$CACHE/venv/"
 }
 
 make_initramfs() {
     local version folder module path name
-    version=$(ls "$CACHE/kernel/lib/modules")
-    [ "$CACHE/initramfs.gz" -nt "$LAB/boot/initramfs-init" ] && [ "$CACHE/initramfs.gz" -nt "$CACHE/kernel" ] && return
+    version=$(ls "$KERNEL/lib/modules")
+    [ "$KERNEL/initramfs.gz" -nt "$LAB/boot/initramfs-init" ] && return
     say "making the initramfs for kernel $version"
     folder=$(mktemp -d "$CACHE/initramfs.XXXXXX")
     mkdir -p "$folder"/{bin,modules,proc,sys,dev,lower,rw,root}
@@ -87,30 +106,35 @@ make_initramfs() {
             [ -e "$folder/modules/$name" ] && continue
             case $path in *.xz) xz -dc "$path" ;; *) cat "$path" ;; esac >"$folder/modules/$name"
             echo "$name" >>"$folder/modules/modules.list"
-        done < <(/sbin/modprobe -d "$CACHE/kernel" -S "$version" --show-depends "$module" | grep '^insmod')
+        done < <(/sbin/modprobe -d "$KERNEL" -S "$version" --show-depends "$module" | grep '^insmod')
     done
-    (cd "$folder" && find . | cpio -o -H newc --quiet | gzip -1) >"$CACHE/initramfs.gz"
+    (cd "$folder" && find . | cpio -o -H newc --quiet | gzip -1) >"$KERNEL/initramfs.gz"
     rm -rf "$folder"
 }
 
-# make_root SUITE: a small root file system of that Debian release with its bluetoothd.
+# make_root SUITE: that Debian release's bluetoothd with the libraries that it needs, unpacked; nothing of it is run here.
 make_root() {
-    local suite=$1 mirror as_root=() root=$CACHE/roots/$1
+    local suite=$1 root=$CACHE/roots/$1 apt part=$CACHE/roots/$1.part folder package
     [ -e "$root/.complete" ] && return
-    need_packages "root file systems of other Debian releases" debootstrap debian-archive-keyring || return
-    mirror=$(debian_mirror)
-    [ -n "$mirror" ] || { say "no Debian mirror in apt's sources: set LAB_DEBIAN_MIRROR"; return 1; }
-    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-    say "downloading Debian $suite with its BlueZ (about 60 MB, 250 MB unpacked, a minute or two)"
-    "${as_root[@]}" rm -rf "$root"
-    mkdir -p "$CACHE/roots"
-    if ! "${as_root[@]}" /usr/sbin/debootstrap --variant=minbase --include=bluez,dbus "$suite" "$root" "$mirror" \
-        2>&1 | progress "$CACHE/roots/$suite.log"; then
-        say "debootstrap of $suite failed: $(tail -1 "$CACHE/roots/$suite.log")"
+    say "downloading BlueZ and its libraries from Debian $suite (about 35 MB with the package lists, 70 MB unpacked)"
+    rm -rf "$part"
+    with_apt "$suite" "$part/apt" || return
+    if ! apt-get "${apt[@]}" install --download-only -y --no-install-recommends bluez >&2; then
+        say "could not fetch the bluez of Debian $suite"
         return 1
     fi
-    "${as_root[@]}" rm -rf "$root"/var/cache/apt/archives/*.deb
-    "${as_root[@]}" touch "$root/.complete"
+    for folder in bin sbin lib lib64; do
+        mkdir -p "$part/usr/$folder"
+        ln -s "usr/$folder" "$part/$folder"
+    done
+    mkdir -p "$part/var/lib/dpkg" "$part"/{proc,sys,dev,run,tmp}
+    for package in "$part"/apt/archives/*.deb; do
+        dpkg -x "$package" "$part" || return
+        { dpkg -f "$package" && echo; } >>"$part/var/lib/dpkg/status" || return
+    done
+    rm -rf "$part/apt" "${part:?}/usr/share"
+    touch "$part/.complete"
+    rm -rf "$root" && mv "$part" "$root"
 }
 
 daemon_of() {   # daemon_of ROOT: the path of bluetoothd within that root ("" = this system)

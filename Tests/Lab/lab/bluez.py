@@ -11,6 +11,11 @@ ADVERTISING = "org.bluez.LEAdvertisingManager1"
 PROPERTIES = "org.freedesktop.DBus.Properties"
 
 
+def keeps_centrals(version):
+    """5.87 does not forget the device objects of centrals that have left (docs/bluez.md)."""
+    return version >= (5, 87)
+
+
 def counts_the_header(version):
     """bluez/bluez#570: a write request's header counts as value, so 510 bytes (508 in prepared writes) are the most.
     Mended in 5.69; not yet there in 5.55, as seen here."""

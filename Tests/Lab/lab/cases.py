@@ -50,7 +50,7 @@ def load():
 
 
 def chosen(filters, core=False):
-    """In the order of their names' groups: what is alike runs together."""
+    """In the order in which the suite's modules register them."""
     for each in REGISTRY.values():
         if core and not each.core:
             continue

@@ -7,17 +7,16 @@ import asyncio
 import dataclasses
 import os
 import resource
-import sys
 import time
 
 from . import envelope, measure, trace
+from .measurement import ALONE, HERE, Measurement, python
 from .peers.central import Central
 from .peers.peripheral import Peripheral, answers
 from .tables import Table
 
-HERE = os.path.dirname(__file__)
-ALONE = os.path.join(HERE, "peers", "alone.py")
 PROXY = "/run/lab-proxy"
+PROXIED = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={PROXY}"}
 COUNTED = 5  # runs in which D-Bus messages are counted
 SCAN_ENABLE = {0x200C, 0x2042}  # LE Set Scan Enable, LE Set Extended Scan Enable
 
@@ -118,11 +117,7 @@ def by_purpose(messages):
     return found
 
 
-def python(*arguments):
-    return [sys.executable, "-S", *arguments]
-
-
-class Cost:
+class Cost(Measurement):
     CLIENTS = ("nearby", "bleak", "SimpleBLE")
     HOSTS = ("nearby", "dbus-fast", "bless", "bluez-peripheral")
     # libdbus and next to nothing else (Benchmarks/C/bare_host.c): the least that it can cost, without and with following
@@ -130,10 +125,8 @@ class Cost:
     FLOOR = ("C", "C, following")
 
     def __init__(self, lab):
-        self.lab = lab
+        super().__init__(lab)
         self.hosts_tried = self.HOSTS + (self.FLOOR if os.environ.get("LAB_BARE_HOST") else ())
-        self.failures = 0
-        self.environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
 
     def client(self, name):
         if name == "nearby":
@@ -152,14 +145,8 @@ class Cost:
             return [os.environ["LAB_BARE_HOST"], "hci0", *(["follow"] if name == "C, following" else [])]
         return python(ALONE, "host", name, "hci0")
 
-    async def spawn(self, command, proxied=False):
-        environment = dict(self.environment)
-        if proxied:
-            environment["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={PROXY}"
-        return await asyncio.create_subprocess_exec(
-            *command, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
-
     async def proxy(self):
+        """Starts what counts the messages of a program that is given `PROXIED`; also returns its log."""
         log = "/run/lab-proxy.log"
         if os.path.exists(PROXY):
             os.unlink(PROXY)
@@ -169,11 +156,6 @@ class Cost:
         return process, log
 
     # Clients
-
-    def failed(self, name, why):
-        """The others' figures still count."""
-        self.failures += 1
-        print(f"lab: {name}: {why}", flush=True)
 
     @staticmethod
     async def output(process):
@@ -185,12 +167,12 @@ class Cost:
                 told = time.monotonic()
         return b"".join(lines), told
 
-    async def one_client(self, watch, table, name, host, proxied=False):
+    async def one_client(self, watch, table, name, host, **environment):
         watch.reset()
         watch.handles = {host.message.handle, host.message.handle + 1}
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
-        process = await self.spawn(self.client(name), proxied)
+        process = await self.spawn(self.client(name), **environment)
         watch.pid = process.pid
         (_, told), errors, _ = await asyncio.wait_for(
             asyncio.gather(self.output(process), process.stderr.read(), process.wait()), self.lab.seconds(90))
@@ -261,7 +243,7 @@ class Cost:
             for name in self.CLIENTS:
                 host = await Peripheral(self.lab, answers(envelope.handoff(), pause=0)).start()
                 start = os.path.getsize(log)
-                await self.one_client(watch, Table(), name, host, proxied=True)
+                await self.one_client(watch, Table(), name, host, **PROXIED)
                 found = self.lines(log, start)
                 calls[name] = [each.member for each in found if (each.direction, each.kind) == ("sent", "call")]
                 table.add(
@@ -284,16 +266,6 @@ class Cost:
 
     # Hosts
 
-    async def started(self, name, proxied=False):
-        process = await self.spawn(self.host(name), proxied)
-        while b"serving" not in (line := await asyncio.wait_for(process.stdout.readline(), self.lab.seconds(60))):
-            if not line:
-                errors = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
-                raise RuntimeError(f"{name} does not start: {errors[-1:]}")
-        # What it says from now on is not read; it is little. Nor is what it still does when it begins a handoff's cost.
-        await asyncio.sleep(1.5)
-        return process
-
     async def one_guest(self):
         phone = Central.android(self.lab)
         try:
@@ -310,7 +282,7 @@ class Cost:
         for number in range(-(-count // block)):
             for turn in range(len(self.hosts_tried)):
                 name = self.hosts_tried[(number + turn) % len(self.hosts_tried)]
-                process = await self.started(name)
+                process = await self.spawn_host(self.host(name))
                 try:
                     table.add(name, idle=measure.memory(process.pid)["VmRSS"] / 1024)
                     for guest in range(min(block, count - number * block)):
@@ -353,7 +325,7 @@ class Cost:
         proxy, log = await self.proxy()
         for name in self.hosts_tried:
             start = os.path.getsize(log)
-            process = await self.started(name, proxied=True)
+            process = await self.spawn_host(self.host(name), **PROXIED)
             found = self.lines(log, start)
             table.add(name, start=sum(each.direction != "connection" for each in found))
             print(f"{name} at start: {', '.join(map(str, found))}")

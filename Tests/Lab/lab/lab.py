@@ -8,6 +8,7 @@ import sys
 from .adapters import Adapter
 from .bluez import BlueZ, BusError
 from .daemons import BluetoothDaemon, BusDaemon
+from .kernel import KernelLog
 from .radio import DEFAULT_RSSI, LATENCY, Medium, Recorder
 
 log = logging.getLogger("lab")
@@ -27,6 +28,7 @@ class Lab:
         self.evidence = []
         self.notes = []
         self.bluez = BlueZ()
+        self.kernel = KernelLog()
         self.bus_daemon = BusDaemon(os.path.join(folder, "dbus-daemon.log"))
         self.bluetoothd = BluetoothDaemon(
             os.path.join(folder, "bluetoothd.log"), os.path.join(os.path.dirname(__file__), "..", "boot", "main.conf")
@@ -75,16 +77,19 @@ class Lab:
         await asyncio.sleep(pause)
         await self.start_bluetoothd(options)
 
-    async def power(self, name, on):
-        """bluetoothd 5.66 crashes now and then when it loses a link in mid-exchange, and comes back with power: then it
-        is asked once more."""
+    async def once_more(self, ask, name):
+        """bluetoothd 5.66 crashes now and then when it loses a link or an application in mid-exchange, and comes back with
+        power on that adapter: then it is asked once more."""
         try:
-            await self.bluez.set_powered(name, on)
+            return await ask()
         except BusError:
             if not await self.bluetoothd.crashed(self.seconds(2)):
                 raise
             await self.bluez.wait_powered([name], self.seconds(30))
-            await self.bluez.set_powered(name, on)
+            return await ask()
+
+    async def power(self, name, on):
+        await self.once_more(lambda: self.bluez.set_powered(name, on), name)
 
     async def cycle_power(self, name, pause=1.0):
         await self.power(name, False)
@@ -192,6 +197,9 @@ class Lab:
         await self.bluez.wait_powered(self.names, self.seconds(30))
         if any([await self.advertisements_left(name) for name in self.names]):
             await self.restart_bluetoothd()
+        for adapter in self.adapters:
+            # A set that the kernel has lost sight of stays on the air for good.
+            adapter.controller.stop_advertising()
         await self.bluez.forget_devices()
 
     async def reset(self):

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The `nearby` command under test: started in the guest, its JSON lines read as they come.
-
-All that these tests know of the command line's output is in this file.
-"""
+"""The `nearby` command under test: started in the guest, its JSON lines read as they come."""
 import asyncio
 import json
 import os

@@ -6,7 +6,6 @@ It is no radio: neither scan timing nor air time is modelled.
 """
 import asyncio
 import contextlib
-import logging
 import struct
 import time
 
@@ -22,8 +21,7 @@ DEFAULT_RSSI = -50
 ADVERTISING_SETS = 5
 CONNECTION_TIMEOUT = 0x08  # Core 5.4, Vol 1, Part F, 2.8: the link's supervision time-out
 UNKNOWN_CONNECTION = 0x02
-
-log = logging.getLogger("lab.radio")
+ENDED_BY_THIS_HOST = 0x16  # Connection Terminated By Local Host
 
 
 class Medium(LocalLink):
@@ -239,18 +237,32 @@ class LabController(Controller):
     def advertises(self):
         return any(each.enabled for each in (self.le_legacy_advertiser, *self.advertising_sets.values()))
 
-    def fall_silent(self):
-        """No advertising, scanning or connecting; peers lose their links by time-out."""
+    def stop_advertising(self):
         self.le_legacy_advertiser.stop()
         for advertising_set in self.advertising_sets.values():
             advertising_set.stop()
         self.advertising_sets.clear()
+
+    def fall_silent(self):
+        """No advertising, scanning or connecting; peers lose their links by time-out."""
+        self.stop_advertising()
         self.le_scan_enable = False
         self.pending_le_connection = None
         self.le_event_mask = 0x1F  # the default after a reset (7.8.1)
         for connection in list(self.le_connections.values()):
             connection.send_ll_control_pdu(ll.TerminateInd(CONNECTION_TIMEOUT))
             self.le_connections.pop(connection.peer_address, None)
+
+    # Mend: the stock controller tells whoever ends a link the reason that he gave for the other side. A controller says
+    # that its own host has ended it (Core 5.4, Vol 4, Part E, 7.7.5), and bluetoothd 5.87 hands the reason on.
+    def on_hci_disconnect_command(self, command):
+        connection = self.find_le_connection_by_handle(command.connection_handle)
+        if connection is None:
+            return super().on_hci_disconnect_command(command)
+        self._send_hci_command_status(hci.HCI_COMMAND_STATUS_PENDING, command.op_code)
+        connection.send_ll_control_pdu(ll.TerminateInd(command.reason))
+        self.on_le_disconnected(connection, ENDED_BY_THIS_HOST)
+        return None
 
     # A link that one side has ended while the other's own ending was on its way: not an error, but not silent either.
     def on_le_disconnected(self, connection, reason):

@@ -11,37 +11,53 @@ from .cases import LeftOut
 LOG_LIMIT = 256 * 1024
 
 
+class GuestFailed(Exception):
+    """Another boot has to go on."""
+
+
 def _source_line(error):
     """What a bare assert says."""
     return f"not so: {traceback.extract_tb(error.__traceback__)[-1].line}"
 
 
 class Runner:
-    def __init__(self, lab, trace=False, retries=0):
+    def __init__(self, lab, trace=False, retries=0, so_far=(0, 0, 0, 0)):
         self.lab = lab
         self.trace = trace
         self.retries = retries
-        self.passed = self.failed = self.skipped = self.retried = 0
+        self.passed, self.failed, self.skipped, self.retried = so_far
+        self._is_lost = False
 
-    async def run(self, cases):
-        """Pairs of a number and a case."""
-        for number, case in cases:
-            reason = self._not_for(case)
-            if reason:
+    async def run(self, cases, deal):
+        """What it is dealt. The counts so far are written before each, since the kernel may die in it.
+
+        Raises GuestFailed after a case that the guest has not got over."""
+        self._write_counts("so-far")
+        while (number := deal.take()) is not None:
+            case = cases[number - 1]
+            if self.lab.subject in case.subjects:
+                await self._run(number, case, deal)
+            else:
                 self.skipped += 1
-                if self.lab.subject in case.subjects:
-                    print(f"skip {number} {case.name}: {reason}", flush=True)
-                continue
-            for left in reversed(range(self.retries + 1)):
-                if await self._run_one(number, case, left):
-                    break
-        with open(os.path.join(self.lab.folder, "summary"), "w", encoding="utf-8") as file:
-            file.write(f"{self.passed} {self.failed} {self.skipped} {self.retried}\n")
+            deal.judged()
+            self._write_counts("so-far")
+        self._write_counts("summary")
 
-    def _not_for(self, case):
-        if self.lab.subject not in case.subjects:
-            return f"is for {' and '.join(case.subjects)}"
-        return None
+    async def _run(self, number, case, deal):
+        for left in reversed(range(self.retries + 1)):
+            is_judged = await self._run_one(number, case, left)
+            if self.lab.kernel.failure() or self._is_lost:
+                # What has no verdict stays in this guest's hand, and lab.sh puts it back.
+                if is_judged:
+                    deal.judged()
+                self._write_counts("so-far")
+                raise GuestFailed
+            if is_judged:
+                return
+
+    def _write_counts(self, name):
+        with open(os.path.join(self.lab.folder, name), "w", encoding="utf-8") as file:
+            file.write(f"{self.passed} {self.failed} {self.skipped} {self.retried}\n")
 
     async def _run_one(self, number, case, retries):
         """Whether that was the last word on it."""
@@ -51,37 +67,58 @@ class Runner:
         logs = [(daemon.log, daemon.log_size()) for daemon in (lab.bluetoothd, lab.bus_daemon)]
         began = time.monotonic()
         lab.bluetoothd.crashes.clear()
-        left_out = None
+        left_out, again = None, False
         try:
             problem = await self._outcome(case)
         except LeftOut as reason:
             problem, left_out = None, reason
         if lab.bluetoothd.crashes:
             lab.note(f"bluetoothd crashed, exit status {', '.join(map(str, lab.bluetoothd.crashes))}")
+        kernel = lab.kernel.failure()
+        if kernel:
+            lab.note(f"the kernel failed in {kernel}")
         took = time.monotonic() - began
-        if problem or lab.bluetoothd.crashes or self.trace:
+        if problem or kernel or lab.bluetoothd.crashes or self.trace:
             self._keep(case, problem, logs)
         notes = f" ({'; '.join(lab.notes)})" if lab.notes else ""
         if left_out is not None:
             self.skipped += 1
             print(f"skip {number} {case.name}: {left_out}", flush=True)
         elif problem:
-            self.retried += retries > 0
-            self.failed += retries == 0
+            # With a kernel that has failed it is no verdict.
+            again = kernel is not None or retries > 0
+            self.retried += again
+            self.failed += not again
             first = problem[0].strip().splitlines()[0] if problem[0].strip() else "failed"
-            verdict = "again" if retries else "not ok"
+            verdict = "again" if again else "not ok"
             print(f"{verdict} {number} {case.name} … {took:.1f} s: {first}{notes}", flush=True)
         else:
             self.passed += 1
             print(f"ok {number} {case.name} … {took:.1f} s{notes}", flush=True)
+        if not kernel:
+            await self._clean(case, logs)
+        return not again
+
+    async def _clean(self, case, logs):
+        """The next case shall have a working guest."""
+        lab = self.lab
         try:
             await asyncio.wait_for(lab.clean(), lab.seconds(40))
-        except Exception as error:  # the next case shall have a working guest
-            state = "runs" if lab.bluetoothd.running else f"has ended with {lab.bluetoothd.process.returncode}"
-            print(f"lab: clean-up after {case.name}: {error!r}; bluetoothd {state}", flush=True)
-            self._keep(case, None, logs)
-            await lab.reset()
-        return not problem
+        except Exception as error:
+            if not lab.kernel.failure():
+                state = "runs" if lab.bluetoothd.running else f"has ended with {lab.bluetoothd.process.returncode}"
+                print(f"lab: clean-up after {case.name}: {error!r}; bluetoothd {state}", flush=True)
+                self._keep(case, None, logs)
+                await self._reset()
+        if kernel := lab.kernel.failure():
+            print(f"lab: the kernel failed in {kernel} while {case.name} was cleaned up", flush=True)
+
+    async def _reset(self):
+        try:
+            await asyncio.wait_for(self.lab.reset(), self.lab.seconds(60))
+        except Exception as error:
+            print(f"lab: the guest has to boot again: {error!r}", flush=True)
+            self._is_lost = True
 
     async def _outcome(self, case):
         """None, or (what went wrong, the traceback)."""

@@ -9,22 +9,20 @@ import asyncio
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 
 from bumble.gatt import GATT_CLIENT_CHARACTERISTIC_CONFIGURATION_DESCRIPTOR
 
 from . import envelope, trace
-from .cost import ALONE, python
+from .measurement import ALONE, Measurement, python
 from .peers.central import Central
 from .peers.port import PortCentral
 from .tables import Table, ratio_line
 
 PROFILES = ("basic", "extended")
 HANDOFF, LARGEST = 400, 65_536  # bytes of an envelope
-MTU, VALUE = 517, 512  # the largest notification's value is 512 bytes (Core 5.4, Vol 3, Part F, 3.2.9)
-CONNECTION_COMPLETE = (0x01, 0x0A)
+MTU = 517
 
 
 def payload_file(size):
@@ -40,14 +38,7 @@ class Exchange:
 
     def __init__(self, packets, adapter, attributes):
         self.connected = next(
-            (
-                moment
-                for moment, name, to_host, packet in packets
-                if name == adapter and to_host and packet[0] == 4 and packet[1] == 0x3E
-                and packet[3] in CONNECTION_COMPLETE and packet[4] == 0
-            ),
-            None,
-        )
+            (moment for moment, change in trace.link_changes(packets, adapter) if change == "connected"), None)
         self.all = self.trips = 0
         self.own, self.values = [], []
         asked = None
@@ -79,31 +70,7 @@ class Exchange:
         return self.values[-1][0] - self.values[0][0]
 
 
-class Speed:
-    def __init__(self, lab):
-        self.lab = lab
-        self.failures = 0
-        self.environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-
-    def failed(self, name, why):
-        """The others' figures still count."""
-        self.failures += 1
-        print(f"lab: {name}: {why}", flush=True)
-
-    async def spawn(self, command):
-        return await asyncio.create_subprocess_exec(
-            *command, env=self.environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            limit=1 << 20)
-
-    async def host(self, command):
-        process = await self.spawn(command)
-        while b"serving" not in (line := await asyncio.wait_for(process.stdout.readline(), self.lab.seconds(60))):
-            if not line:
-                errors = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
-                raise RuntimeError(f"{command[0]} does not start: {errors[-1:]}")
-        await asyncio.sleep(1.5)
-        return process
-
+class Speed(Measurement):
     def nearby_host(self, file):
         return [os.environ["LAB_NEARBY"], "host", "--app-id", envelope.APP, "--session-id", envelope.SESSION,
                 "--adapter", "hci0", "--json", "--payload-file", file]
@@ -162,7 +129,7 @@ class Speed:
         file = payload_file(HANDOFF)
         table, kinds = Table(), {}
         pairs = {"cold": [], "warm": []}
-        process = await self.host(self.nearby_host(file))
+        process = await self.spawn_host(self.nearby_host(file))
         attributes = await self.attributes()
         for number in range(count):
             found = {}
@@ -247,7 +214,7 @@ class Speed:
             for turn in range(len(servers)):
                 name = list(servers)[(number + turn) % len(servers)]
                 command, run = servers[name]
-                process = await self.host(command)
+                process = await self.spawn_host(command)
                 try:
                     for _ in range(min(block, count - number * block)):
                         self.lab.recorder.clear()

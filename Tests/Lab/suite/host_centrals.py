@@ -326,44 +326,6 @@ async def _(lab):
     await phone.leave()
 
 
-@case("host/once")
-async def _(lab):
-    """--once: ends by itself, status 0, and leaves no advertisement"""
-    host = await lab.host(more=("--once",)).start()
-    await another_is_served(lab)
-    await host.delivered()
-    assert await host.ended() == 0
-    assert await lab.bluez.active_instances("hci0") == 0
-
-
-@case("host/max-joins", timeout=90)
-async def _(lab):
-    """--max-joins 2"""
-    host = await lab.host(more=("--max-joins", "2")).start()
-    await another_is_served(lab)
-    await another_is_served(lab, Central.android)
-    assert await host.ended() == 0
-
-
-@case("host/time-out")
-async def _(lab):
-    """--once --timeout with nobody near: status 75, nothing left behind"""
-    host = await lab.host(timeout=3, more=("--once",)).start()
-    assert await host.ended() == 75
-    assert await lab.bluez.active_instances("hci0") == 0
-
-
-@case("host/terminated", core=True)
-async def _(lab):
-    """SIGTERM while a phone is connected: unregisters, ends, leaves nothing"""
-    host = await lab.host().start()
-    phone = Central.iphone(lab)
-    await phone.go_to("subscribed")
-    await host.stop()
-    assert await lab.bluez.active_instances("hci0") == 0
-    await phone.leave()
-
-
 @case("host/twenty", bugs=("bluez/bluez#1106",), timeout=240)
 async def _(lab):
     """20 phones arrive together: eight of this app, six of an app of their own each, six sealed. Each ends with its own
