@@ -2,14 +2,18 @@
 """Controllers behind /dev/vhci: to the kernel, adapters that can be plugged in and pulled out."""
 import asyncio
 import os
+import time
 
 from .radio import LabController
 
 VENDOR_PACKET = 0xFF  # linux/drivers/bluetooth/hci_vhci.c: creates the device, and is answered with its index
+#: Seconds within which an adapter has its index back. The kernel gives the lowest that is free, and one stays taken while
+#: anybody still holds the device that is gone (linux/net/bluetooth/hci_core.c, hci_release_dev).
+INDEX_LIMIT = 20
 
 
 class Adapter:
-    """One such adapter. `index` is the kernel's: hci<index>."""
+    """One such adapter. `index` is the kernel's: hci<index>, the same each time that it is plugged in."""
 
     def __init__(self, medium, address, recorder):
         self.medium = medium
@@ -28,13 +32,26 @@ class Adapter:
         return self._file is not None
 
     async def plug(self):
+        """Raises TimeoutError if the index that it had is not to be had again."""
+        had, began = self.index, time.monotonic()
+        while True:
+            await self._create()
+            if had in (None, self.index):
+                return self
+            got = self.name
+            self.unplug()
+            self.index = had
+            if time.monotonic() - began > INDEX_LIMIT:
+                raise TimeoutError(f"plugged in again, {self.name} is {got}: somebody still holds the old one")
+            await asyncio.sleep(0.2)
+
+    async def _create(self):
         self._file = os.open("/dev/vhci", os.O_RDWR | os.O_NONBLOCK)
         os.write(self._file, bytes([VENDOR_PACKET, 0]))
         loop = asyncio.get_running_loop()
         created = loop.create_future()
         loop.add_reader(self._file, self._readable, created)
         await asyncio.wait_for(created, 10)
-        return self
 
     def unplug(self):
         """As if pulled out: the kernel's device goes, peers lose their links by time-out."""

@@ -4,12 +4,17 @@
 No code of ours runs here, only bluetoothd, the kernel and the peers. A case that fails on a new BlueZ is news.
 """
 import asyncio
+import ctypes
+import os
+import socket
+import struct
 
 from bumble import att
 
 from lab import envelope
 from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_service_filters
 from lab.cases import SUBJECTS, case
+from lab.kernel import FAILURE
 from lab.peers.bleak_client import BleakJoin
 from lab.peers.central import Central
 from lab.peers.dbus_host import DBusHost
@@ -37,6 +42,16 @@ async def nobody_finds(lab):
     except AssertionError:
         return
     raise AssertionError("a host is on the air")
+
+
+def hold_adapter(index):
+    """A raw socket on it: while that is open the kernel keeps the device, and its index, even when it is pulled out."""
+    family, hci, raw_channel = 31, 1, 0  # AF_BLUETOOTH, BTPROTO_HCI, HCI_CHANNEL_RAW; not in every build of Python
+    libc = ctypes.CDLL(None, use_errno=True)
+    held = libc.socket(family, socket.SOCK_RAW | socket.SOCK_CLOEXEC, hci)
+    if held < 0 or libc.bind(held, struct.pack("HHH", family, index, raw_channel), 6) != 0:
+        raise OSError(ctypes.get_errno(), "the adapter cannot be held")
+    return held
 
 
 @case("stack/broadcast", bugs=("bluez/bluez#820", "bluez/bluez#1452"), subjects=SUBJECTS, timeout=90)
@@ -197,6 +212,21 @@ async def _(lab):
     await lab.adapters[1].plug()
     await lab.bluez.wait_powered(["hci0", "hci1"], lab.seconds(20))
     assert (await BleakJoin(lab).join())["type"] == "handoff"
+
+
+@case("stack/adapter-keeps-its-name", subjects=SUBJECTS)
+async def _(lab):
+    """The lab's own: an adapter comes back under its name, however long somebody holds on to the one before"""
+    adapter = lab.adapter("hci1")
+    held = hold_adapter(adapter.index)
+    adapter.unplug()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    loop.call_later(1, os.close, held)
+    await adapter.plug()
+    assert adapter.name == "hci1" and loop.time() - began >= 1, f"{adapter.name} after {loop.time() - began:.1f} s"
+    await lab.bluez.wait_powered(["hci0", "hci1"], lab.seconds(20))
+    assert await lab.bluez.powered() == {"hci0", "hci1"}
 
 
 @case("stack/bus-restarted", subjects=SUBJECTS, timeout=90)
@@ -368,3 +398,22 @@ async def _(lab):
     took = asyncio.get_running_loop().time() - began
     lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
     assert set(refusals) == {"InProgress"}, refusals
+
+
+@case("stack/kernel-log", timeout=20)
+async def _(lab):
+    """What the lab takes for a failure of the kernel, and what not: a program's crash, a processor that came late"""
+    for message in (
+        "BUG: kernel NULL pointer dereference, address: 0000000000000008",
+        "kernel BUG at lib/list_debug.c:59!",
+        "general protection fault, probably for non-canonical address 0xdead000000000122: 0000 [#1] PREEMPT SMP",
+        "Oops: general protection fault, probably for non-canonical address 0xdead000000000122: 0000 [#1]",
+    ):
+        assert FAILURE.search("4,1107,81250000,-;" + message), message
+    for message in (
+        "traps: bluetoothd[812] general protection fault ip:5581a0c0 sp:7ffd1c08 error:0 in bluetoothd[5581a000+a5000]",
+        "bluetoothd[812]: segfault at 8 ip 5581a0c0 sp 7ffd1c08 error 4 in bluetoothd[5581a000+a5000]",
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [bluetoothd:812]",
+        "BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!",
+    ):
+        assert not FAILURE.search("4,1107,81250000,-;" + message), message
