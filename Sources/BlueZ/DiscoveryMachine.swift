@@ -49,14 +49,14 @@ struct DiscoveryMachine: Sendable {
         /// bluetoothd that is gone, and refuses the new one for about 10 s (seen with 5.66 to 5.82; rule 17). Nothing
         /// tells which, so it is asked again until it says yes.
         case heldUp
-        /// Not now: the adapter's next change decides.
-        case notReady
         case failed
+        /// Not in time: it may come about yet.
+        case unanswered
     }
 
     private(set) var wanted: DiscoveryFilter?
     private(set) var isRunning = false
-    /// `heldUp`: the session may be there. It is stopped like one that is.
+    /// `heldUp` or `unanswered`: the session may be there. It is stopped like one that is.
     private var mayRun = false
     private(set) var applied: DiscoveryFilter?
     private var available = false
@@ -116,8 +116,7 @@ struct DiscoveryMachine: Sendable {
             mayRun = false
             applied = nil
         default:
-            // Without an answer in time it may run all the same.
-            if call == .start { mayRun = true }
+            if call == .start, outcome == .unanswered { mayRun = true }
             blocked = wanted != nil
         }
         return next()

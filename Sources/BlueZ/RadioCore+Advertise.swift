@@ -34,8 +34,11 @@ extension RadioCore {
                 let result = await request(AdvertisingRegistry.register(adapter, path))
                 guard session.epoch == epoch else {
                     withConnection { $0.unexport(path) }
-                    // Its answer has come too late; where it was yes, it takes up room.
-                    send(AdvertisingRegistry.unregister(adapter, path)) { _, _ in }
+                    // Its answer has come too late; where it was yes, it takes up room. Not asked of a bluetoothd that has
+                    // gone: that would start it.
+                    if case .success = result, view.adapters[adapter] != nil {
+                        send(AdvertisingRegistry.unregister(adapter, path)) { _, _ in }
+                    }
                     return nil
                 }
                 switch result {

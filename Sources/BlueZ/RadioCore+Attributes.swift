@@ -215,8 +215,9 @@ extension RadioCore {
             use.notify = .starting(waiting + [waiter])
         case .off:
             use.notify = .starting([waiter])
-            send(GattCharacteristic1.startNotify(path)) { core, result in
+            send(GattCharacteristic1.startNotify(path)) { [device = links[id]?.path] core, result in
                 core.startNotifyAnswered(id, path, result)
+                core.stopForgottenNotify(device, path, result)
             }
         }
         return await wait(waiter, timeout: nil)
@@ -234,6 +235,15 @@ extension RadioCore {
         use.notify = .on
         wake(&waiting)
         if use.subscribers.isEmpty { stopNotify(path, use) }
+    }
+
+    /// Of a link that was let go of while it was being subscribed to, and stays up.
+    private func stopForgottenNotify(
+        _ device: ObjectPath?, _ path: ObjectPath, _ result: Result<[DBusValue], DBusError>
+    ) {
+        guard case .success = result, let device, activeLinks[device] == nil, view.devices[device]?.connected == true
+        else { return }
+        send(GattCharacteristic1.stopNotify(path)) { _, _ in }
     }
 
     func stopNotify(_ path: ObjectPath, _ use: CharacteristicUse) {

@@ -264,6 +264,7 @@ extension RadioCore {
         wake(&readyWaiters, with: error)
         chosenAdapter = nil
         usableAdapter = nil
+        for session in sessions.values { session.applicationAdapter = nil }
         adapterLost(error)
         for id in activeLinks.values { linkDown(id, .adapterLost, error) }
     }

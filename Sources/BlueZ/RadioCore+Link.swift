@@ -222,7 +222,11 @@ extension RadioCore {
             return
         }
         Task {
-            if link.isOurs { await self.disconnect(id) }
+            if link.isOurs {
+                await self.disconnect(id)
+            } else if link.phase == .up {
+                self.leave(link)
+            }
             self.linkDown(id, .local, .cancelled)
             self.links[id] = nil
         }

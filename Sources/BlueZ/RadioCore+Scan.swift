@@ -111,10 +111,10 @@ extension RadioCore {
     private func discoveryAnswered(_ call: DiscoveryMachine.Call, _ result: Result<[DBusValue], DBusError>) {
         var outcome = DiscoveryMachine.Outcome.done
         if case .failure(let error) = result, call != .stop {
-            switch error.name {
-            case BlueZError.inProgress: outcome = call == .start ? .heldUp : .failed
-            case BlueZError.notReady: outcome = .notReady
-            default: outcome = .failed
+            if error.name == BlueZError.inProgress, call == .start {
+                outcome = .heldUp
+            } else {
+                outcome = error.code == .timedOut ? .unanswered : .failed
             }
             // Held up is no failure: the scan is there, and hears when bluetoothd lets it.
             wake(&discoveryWaiters, with: outcome == .heldUp ? nil : BlueZFailure.error(error, during: .discover))

@@ -47,13 +47,13 @@ extension RadioCore {
             session.idleWaiters.append(waiter)
             _ = await wait(waiter, timeout: Limits.stop, cancellable: false)
         }
-        if let adapter = usableAdapter {
-            // Both at once: nobody finds us any more while the services go.
-            let advertisement = session.advertising.isRegistered ? session.advertisement : nil
-            var calls = advertisement.map { [AdvertisingRegistry.unregister(adapter, $0)] } ?? []
-            if session.isApplicationRegistered { calls.append(GATTRegistry.unregister(adapter, session.root)) }
-            await requestAll(calls)
+        // Both at once: nobody finds us any more while the services go.
+        var calls: [DBusCall] = []
+        if let adapter = usableAdapter, session.advertising.isRegistered, let advertisement = session.advertisement {
+            calls.append(AdvertisingRegistry.unregister(adapter, advertisement))
         }
+        if let call = unregistration(session) { calls.append(call) }
+        await requestAll(calls)
         unexport(session)
         for pending in session.pending.values {
             pending.timer.cancel()
@@ -114,16 +114,22 @@ extension RadioCore {
             session.isAgain = false
             await reconcileOnce(session)
         } while session.isAgain && !session.isStopping
+        // `stopSession` does not wait for a late answer; nothing of an ended session stays registered all the same.
         if sessions[id] == nil { await unregister(session) }
         session.isReconciling = false
         wake(&session.idleWaiters)
     }
 
-    /// `stopSession` does not wait for a late answer; nothing of an ended session stays registered all the same.
     private func unregister(_ session: Serving) async {
-        guard let adapter = usableAdapter, session.isApplicationRegistered else { return }
+        if let call = unregistration(session) { _ = await request(call) }
+    }
+
+    /// bluetoothd keeps the application of an adapter that is off, and drops that of one which is gone (src/gatt-database.c).
+    private func unregistration(_ session: Serving) -> DBusCall? {
         session.isApplicationRegistered = false
-        _ = await request(GATTRegistry.unregister(adapter, session.root))
+        guard let adapter = session.applicationAdapter else { return nil }
+        session.applicationAdapter = nil
+        return view.adapters[adapter] == nil ? nil : GATTRegistry.unregister(adapter, session.root)
     }
 
     private func reconcileOnce(_ session: Serving) async {
@@ -133,8 +139,14 @@ extension RadioCore {
         let epoch = session.epoch
         if let error = export(session) { return conclude(session, nil, error) }
         if !session.isApplicationRegistered {
+            if session.applicationAdapter != adapter { await unregister(session) }
+            guard session.epoch == epoch else {
+                session.isAgain = true
+                return
+            }
             let result = await request(GATTRegistry.register(adapter, session.root))
             guard session.epoch == epoch else {
+                if case .success = result { session.applicationAdapter = adapter }
                 session.isAgain = true
                 return
             }
@@ -145,6 +157,7 @@ extension RadioCore {
                 return conclude(session, nil, failure)
             }
             session.isApplicationRegistered = true
+            session.applicationAdapter = adapter
         }
         guard session.request != nil else { return conclude(session, false, nil) }
         guard advertisingHolds == 0 else {

@@ -16,6 +16,8 @@ final class Serving {
     // What is registered.
     var isExported = false
     var isApplicationRegistered = false
+    /// The adapter with which bluetoothd has the application: also while that is off, or another one is in use.
+    var applicationAdapter: ObjectPath?
     var advertising: AdvertisingMachine
     var advertisement: ObjectPath?
     var advertisementSerial = 0

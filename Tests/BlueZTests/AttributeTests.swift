@@ -220,6 +220,26 @@ extension OnABus {
             #expect(!bench.fake.calls.contains("StopNotify"))
         }
 
+        /// A paired device's link is only let go of, and what was asked of it comes about all the same.
+        @Test func aSubscriptionThatComesAboutOnALinkThatWasLetGoOfIsEnded() async throws {
+            let fake = try await FakeBlueZ()
+            let device = try await fake.addDevice(1, ["Connected": .bool(true), "Paired": .bool(true)])
+            try await fake.addService(device, uuid: Self.service, characteristic: Self.uuid, flags: ["notify"])
+            try await fake.set(device, "org.bluez.Device1", ["ServicesResolved": .bool(true)])
+            let link = try await OnABus.ConnectTests.link(fake, fake.radio(), device)
+            let characteristic = try #require(
+                try await link.discoverServices(awaiting: Self.uuid).first?.characteristics.first)
+            let held = Held()
+            fake.on("StartNotify") { held.keep($0) }
+            async let error = #expect(throws: BluetoothError.self) { try await link.subscribe(to: characteristic) }
+            try await fake.called("StartNotify")
+            await link.disconnect()
+            #expect(await error?.code == .notConnected)
+            #expect(fake.calls == ["StartNotify"])
+            for call in await held.take() { call.reply() }
+            try await fake.called("StopNotify")
+        }
+
         @Test func aSubscriptionEndsWithItsLink() async throws {
             let bench = try await Bench()
             let subscription = try await bench.link.subscribe(to: bench.characteristic)

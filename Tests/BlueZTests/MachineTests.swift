@@ -99,7 +99,7 @@ import Testing
     }
 
     /// Without an answer in time it may run all the same, for a program that looks for nothing any more.
-    @Test(arguments: [DiscoveryMachine.Outcome.failed, .heldUp])
+    @Test(arguments: [DiscoveryMachine.Outcome.unanswered, .heldUp])
     func whatMayRunIsStoppedWhereNobodyWantsItAnyMore(outcome: DiscoveryMachine.Outcome) throws {
         let filter = try #require(Self.filter)
         var machine = DiscoveryMachine()
@@ -113,12 +113,23 @@ import Testing
         #expect(machine.isSettled)
     }
 
-    @Test func notReadyWaitsForTheAdapter() throws {
+    @Test func whatWasRefusedIsNotStopped() throws {
         let filter = try #require(Self.filter)
         var machine = DiscoveryMachine()
         _ = machine.want(filter)
         _ = machine.adapterReady()
-        #expect(machine.answered(.setFilter(filter), .notReady) == nil)
+        _ = machine.answered(.setFilter(filter), .done)
+        #expect(machine.want(nil) == nil)
+        #expect(machine.answered(.start, .failed) == nil)
+        #expect(machine.isSettled)
+    }
+
+    @Test func whatFailedWaitsForThePauseToPass() throws {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        #expect(machine.answered(.setFilter(filter), .failed) == nil)
         #expect(machine.adapterReady() == .setFilter(filter))
     }
 

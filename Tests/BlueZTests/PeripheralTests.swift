@@ -146,6 +146,57 @@ extension OnABus {
             #expect(try await fake.called("UnregisterAdvertisement").arguments[0] == path)
         }
 
+        /// Asked of a bluetoothd that has gone, it would start the next one, which knows nothing of it.
+        @Test func nothingIsTakenBackOfABluetoothdThatHasGone() async throws {
+            let fake = try await FakeBlueZ()
+            let heir = try await DBusConnection.open(fake.bus.busAddress)
+            let heard = FakeState()
+            try await heir.exportObjectManager(at: .root)
+            try await heir.export(
+                FakeObject(["org.bluez.LEAdvertisingManager1": [:]]) { heard.received($0) }, at: FakeBlueZ.adapter)
+            // Queued: it owns the name in the moment in which the first one goes.
+            _ = try await heir.call(
+                "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
+                [.string("org.bluez"), .uint32(0)])
+            HostBench.callBack(fake)
+            fake.on("RegisterAdvertisement") { _ in await fake.crash() }
+            let radio = fake.radio()
+            let error = await #expect(throws: BluetoothError.self) {
+                try await radio.serve(HostBench.services, advertising: HostBench.request)
+            }
+            #expect(error?.code == .resetting)
+            // There and back: the heir has heard what was sent before.
+            await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+            #expect(heard.calls.map(\.member) == [])
+        }
+
+        /// bluetoothd keeps the application of an adapter that is off.
+        @Test func anApplicationGoesWithItsSessionThoughTheAdapterIsOff() async throws {
+            let bench = try await HostBench()
+            let root = try await bench.fake.called("RegisterApplication").arguments[0]
+            var events = bench.session.events.makeAsyncIterator()
+            _ = await events.next()
+            try await bench.fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
+            _ = await events.next()
+            #expect(!bench.fake.calls.contains("UnregisterApplication"))
+            await bench.session.stop()
+            #expect(try await bench.fake.called("UnregisterApplication").arguments[0] == root)
+        }
+
+        /// Its answer comes when the adapter is off already, and the session has ended.
+        @Test func anApplicationThatIsRegisteredTooLateGoesToo() async throws {
+            let fake = try await FakeBlueZ()
+            let held = Held()
+            fake.on("RegisterApplication") { held.keep($0) }
+            let serving = Task { try await fake.radio().serve(HostBench.services, advertising: HostBench.request) }
+            let root = try await fake.called("RegisterApplication").arguments[0]
+            try await fake.set(FakeBlueZ.adapter, "org.bluez.Adapter1", ["Powered": .bool(false)])
+            for call in await held.take() { call.reply() }
+            let error = await #expect(throws: BluetoothError.self) { try await serving.value }
+            #expect(error?.code == .poweredOff)
+            #expect(try await fake.called("UnregisterApplication").arguments[0] == root)
+        }
+
         /// Rule 25.
         @Test func registersEverythingAgainWhenBluetoothdIsBack() async throws {
             let bench = try await HostBench()

@@ -142,6 +142,21 @@ extension ContractCase {
     }
 
     static let ending: [ContractCase] = [
+        ContractCase("A session stopped while the adapter is off leaves no services behind", needs: [.power]) { bench in
+            try await bench.withHost { host in
+                _ = try await host.events.next(within: bench.patience, "serving") { $0.isServing ? true : nil }
+                try await bench.perform(.setPower(false, .peripheral))
+                _ = try await host.events.next(within: bench.patience, "off") { $0.isInterruption ? true : nil }
+            }
+            let statuses = Recorder(bench.peripheral.adapterStatuses(), clock: bench.peripheral.clock)
+            try await bench.perform(.setPower(true, .peripheral))
+            _ = try await statuses.next(within: bench.patience, "powered on") { $0.state == .poweredOn ? $0 : nil }
+            await statuses.cancel()
+            try await bench.withVisit { _, visit in
+                let found = visit.services.filter { $0.uuid == Offer.service }
+                try require(found.count == 1, "the services: \(found)")
+            }
+        },
         // More often than an adapter has room for advertisements.
         ContractCase("A session serves again however often the adapter was off", needs: [.power]) { bench in
             try await bench.withHost { host in
