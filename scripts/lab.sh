@@ -187,7 +187,7 @@ boot() {
 # cases that passed, failed, were left out and run again, or "unbooted" where the guest's Python was never reached.
 guest() {
     local version=$1 root=$2 name=$3 deal=$4 its_arguments=$5 result=$6
-    local folder passed failed skipped retried prefix='' boots=1 left status
+    local folder passed failed skipped retried prefix='' boots=1 dead=0 left status
     [ "$together" -eq 1 ] || prefix="$version  "
     folder=$(mktemp -d "$CACHE/runs/$(date +%Y%m%d-%H%M%S)-$version.XXX")
     chmod 755 "$folder"
@@ -223,14 +223,18 @@ guest() {
     [ $mode = shell ] && { rm -rf "$folder"; return 0; }
     # A kernel that fails is nobody's fault here: another boot goes on, and the case that it has kept from its verdict is dealt
     # once more. So is a clock that is wrong, and a guest that cannot be cleaned up.
-    while [ -n "$deal" ] && [ $boots -lt 50 ] && read -r passed failed skipped retried 2>/dev/null <"$folder/so-far"; do
+    while [ $boots -lt 50 ] && read -r passed failed skipped retried 2>/dev/null <"$folder/so-far"; do
         status=$(cat "$folder/status" 2>/dev/null || { grep -q 'Kernel panic' "$folder/console.log" && echo panic; }) || true
-        [ "$status" = 75 ] || [ "$status" = panic ] || break
-        left=$(ls "$deal/$name" 2>/dev/null) || true
+        [ "$status" = 75 ] || { [ "$status" = panic ] && [ -n "$deal" ]; } || break
+        # One that dies while it boots will hardly ever boot.
+        if [ -e "$folder/started" ]; then dead=0; else dead=$((dead + 1)); fi
+        [ $dead -lt 3 ] || break
+        left=''
+        [ -z "$deal" ] || left=$(ls "$deal/$name" 2>/dev/null) || true
         case $left in
-        '') ;;
+        '') [ "$status" != panic ] || echo "${prefix}the kernel died ($folder/console-$boots.log)" ;;
         *-again)
-            echo "${prefix}not ok: the guest failed in this case a second time ($folder/console.log)"
+            echo "${prefix}not ok: the guest failed in this case a second time ($folder/console-$boots.log)"
             failed=$((failed + 1))
             rm "$deal/$name/$left" ;;
         *)
@@ -243,18 +247,21 @@ guest() {
         rm -f "$folder/status"
         mv "$folder/console.log" "$folder/console-$boots.log"
         mv "$folder/output.txt" "$folder/output-$boots.txt"
+        [ ! -e "$folder/dmesg.txt" ] || mv "$folder/dmesg.txt" "$folder/dmesg-$boots.txt"
+        [ ! -e "$folder/started" ] || mv "$folder/started" "$folder/started-before"
         boots=$((boots + 1))
+        echo "$passed $failed $skipped $retried" >"$folder/so-far"
         echo "LAB_SO_FAR=$passed,$failed,$skipped,$retried" >>"$folder/env"
         boot "$folder" "$prefix" "$deal" || say "the emulator ended with $?, see $folder/qemu.log"
     done
     if ! read -r passed failed skipped retried 2>/dev/null <"$folder/summary"; then
         say "the guest never reported; see $folder (console.log, output.txt)"
-        [ -e "$folder/started" ] || echo unbooted >"$result"
+        [ -e "$folder/started" ] || [ -e "$folder/started-before" ] || echo unbooted >"$result"
         return 0
     fi
     echo "$passed $failed $skipped ${retried:-0}" >"$result"
     rm -rf "$folder/suite"
-    if [ "$((failed + ${retried:-0}))" -gt 0 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
+    if [ "$((failed + ${retried:-0}))" -gt 0 ] || [ $boots -gt 1 ] || [ -n "$keep" ] || [[ " ${arguments[*]} " == *" --trace "* ]]; then
         echo "evidence: $folder"
     else
         rm -rf "$folder"
@@ -319,6 +326,8 @@ for version in "${versions[@]}"; do
     together=$((together + part))
 done
 [ "$together" -le "$most" ] || together=$most
+# One version after the other, where something is measured or a person sits before the prompt.
+[ "$mode $work$soak" = "suite run" ] || together=1
 # A guest is idle half of its time, waiting for a radio: one processor each is enough where there are several.
 CPUS=${LAB_CPUS:-$([ "$together" -eq 1 ] && echo 2 || echo 1)}
 # Where they share the processors each is slow now and then, and a case late: LAB_PATIENCE=3 triples every time limit of the lab

@@ -15,7 +15,8 @@ Runs every test target in a process of its own, or, with --filter, the tests tha
   --strict                    warnings are errors
   --jobs N                    at most N targets at a time (default: one a processor)
   --again                     run a target that fails once more, by itself: this is for machines that others keep busy,
-                              where a test may be late. Both runs are told
+                              where a test may be late. Both runs are told. Not what a sanitizer has found, and not
+                              with --filter
   --build                     build for that, and stop
   -h, --help                  show this help
 TEXT
@@ -87,6 +88,7 @@ fi
 # A target that hangs fails, and the rest still runs.
 logs=$(mktemp -d)
 : >"$logs/sum"
+: >"$logs/found"
 trap ended_by_signal INT TERM HUP
 trap 'rm -rf "$logs"' EXIT
 
@@ -110,6 +112,7 @@ run_target() {
         bad=$(grep -c '✘ Test .* failed after' "$log" || true)
         failed=$((bad > 0 ? bad : 1))
         passed=$(grep -c '✔ Test .* passed after' "$log" || true)
+        ! grep -q 'WARNING: ThreadSanitizer\|ERROR: AddressSanitizer' "$log" || echo "$target" >>"$logs/found"
     else
         grep 'Test run with' "$log" | tail -n 1
     fi
@@ -126,6 +129,8 @@ wait
 if [ -n "$again" ]; then
     mapfile -t late < <(awk '$3 > 0 { print $1 }' "$logs/sum")
     for target in "${late[@]}"; do
+        # What a sanitizer has found need not show a second time.
+        ! grep -qx "$target" "$logs/found" || continue
         echo "$target failed, and is run once more by itself:"
         run_target "$target"
     done

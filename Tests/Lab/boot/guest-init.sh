@@ -62,7 +62,9 @@ if [ "$LAB_MODE" = shell ]; then
     status=$?
 else
     : >/run/job/started
-    # shellcheck disable=SC2086  # the arguments are words by design
+    # The arguments are words by design, and a pattern is the suite's to read.
+    set -f
+    # shellcheck disable=SC2086
     "$LAB_PYTHON" -m lab $LAB_ARGUMENTS --so-far "$LAB_SO_FAR"
     status=$?
 fi

@@ -188,7 +188,6 @@ class Lab:
         if not self.bluetoothd.running or self.bluetoothd.options != self.bluetoothd.USUAL:
             await self.bluetoothd.end()
             await self.start_bluetoothd()
-            return
         for name in set(self.names) - await self.bluez.powered():
             try:
                 await self.bluez.set_powered(name, True)

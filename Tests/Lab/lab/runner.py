@@ -39,27 +39,27 @@ class Runner:
                 await self._run(number, case, deal)
             else:
                 self.skipped += 1
-            deal.judged()
-            self._write_counts("so-far")
+                self._judged(deal)
         self._write_counts("summary")
 
     async def _run(self, number, case, deal):
         for left in reversed(range(self.retries + 1)):
-            is_judged = await self._run_one(number, case, left)
+            is_judged = await self._run_one(number, case, left, deal)
             if self.lab.kernel.failure() or self._is_lost:
                 # What has no verdict stays in this guest's hand, and lab.sh puts it back.
-                if is_judged:
-                    deal.judged()
-                self._write_counts("so-far")
                 raise GuestFailed
             if is_judged:
                 return
+
+    def _judged(self, deal):
+        self._write_counts("so-far")
+        deal.judged()
 
     def _write_counts(self, name):
         with open(os.path.join(self.lab.folder, name), "w", encoding="utf-8") as file:
             file.write(f"{self.passed} {self.failed} {self.skipped} {self.retried}\n")
 
-    async def _run_one(self, number, case, retries):
+    async def _run_one(self, number, case, retries, deal):
         """Whether that was the last word on it."""
         lab = self.lab
         lab.recorder.clear()
@@ -95,6 +95,11 @@ class Runner:
         else:
             self.passed += 1
             print(f"ok {number} {case.name} … {took:.1f} s{notes}", flush=True)
+        # Before the clean-up, which the kernel may not live through.
+        if again:
+            self._write_counts("so-far")
+        else:
+            self._judged(deal)
         if not kernel:
             await self._clean(case, logs)
         return not again
