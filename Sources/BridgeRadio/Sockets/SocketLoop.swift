@@ -59,60 +59,63 @@ extension PolledSocket {
 package final class SocketLoop: Sendable {
     package static let shared = SocketLoop()
 
+    /// A pipe: what is written to it wakes the loop.
+    package typealias Bell = (reading: Int32, writing: Int32)
+
     private struct State {
         var sockets: [any PolledSocket] = []
+        /// Made with the first socket, and kept for good.
+        var bell: Bell?
         var isRunning = false
         /// Somebody has rung since the loop last looked.
         var isRung = false
     }
 
     private let state = Locked(State())
-    private let bell: (reading: Int32, writing: Int32)
     private let startThread: @Sendable (@escaping @Sendable () -> Void) -> Bool
+    private let makeBell: @Sendable () -> Bell?
 
-    /// - Parameter startThread: Runs a body on a thread of its own, and returns whether there was one to be had.
+    /// - Parameters:
+    ///   - startThread: Runs a body on a thread of its own, and returns whether there was one to be had.
+    ///   - makeBell: `nil` where the system has no descriptors for it.
     package init(
-        startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { SocketSystem.startThread($0) }
+        startThread: @escaping @Sendable (@escaping @Sendable () -> Void) -> Bool = { SocketSystem.startThread($0) },
+        makeBell: @escaping @Sendable () -> Bell? = { SocketSystem.makePipe() }
     ) {
         self.startThread = startThread
-        var ends: [Int32] = [-1, -1]
-        _ = pipe(&ends)
-        for end in ends {
-            _ = fcntl(end, F_SETFL, O_NONBLOCK)
-            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-        }
-        bell = (ends[0], ends[1])
+        self.makeBell = makeBell
     }
 
-    /// - Throws: `serviceUnavailable` where the system has no thread for the loop. The socket's descriptor is the
-    ///   caller's to close then; the next socket tries again.
+    /// - Throws: `serviceUnavailable` where the system has no thread for the loop, or no descriptors for what wakes it.
+    ///   The socket's descriptor is the caller's to close then; the next socket tries again.
     package func add(_ socket: any PolledSocket) throws(BluetoothError) {
         // Under the lock, so that a second socket does not count on a thread that is not to come. The thread waits for
         // the lock itself before it does anything.
-        let isRunning = state.withLock { state in
-            if !state.isRunning { state.isRunning = startThread { [self] in run() } }
-            if state.isRunning { state.sockets.append(socket) }
-            return state.isRunning
+        let failure = state.withLock { state -> BluetoothError? in
+            // A loop without a bell would sleep through whatever is sent.
+            guard let bell = state.bell ?? makeBell() else { return .noDescriptors }
+            state.bell = bell
+            if !state.isRunning { state.isRunning = startThread { [self] in run(bell) } }
+            guard state.isRunning else { return .noThread }
+            state.sockets.append(socket)
+            return nil
         }
-        guard isRunning else {
-            throw BluetoothError(
-                .serviceUnavailable, "the system has no thread to give", advice: "Are there too many processes?")
-        }
+        if let failure { throw failure }
         ring()
     }
 
     /// Makes the loop ask every socket for its interest again.
     package func ring() {
-        let mustWrite = state.withLock { state in
+        let bell = state.withLock { state in
             defer { state.isRung = true }
-            return !state.isRung
+            return state.isRung ? nil : state.bell
         }
-        guard mustWrite else { return }
+        guard let bell else { return }
         var byte: UInt8 = 0
         _ = write(bell.writing, &byte, 1)
     }
 
-    private func run() {
+    private func run(_ bell: Bell) {
         while true {
             let sockets = state.withLock { state in
                 state.isRung = false
@@ -135,7 +138,7 @@ package final class SocketLoop: Sendable {
             forget(retired)
             let wait = Self.milliseconds(until: interested.compactMap(\.interest.deadline).min())
             _ = poll(&polled, nfds_t(polled.count), wait)
-            if polled[0].revents != 0 { drainBell() }
+            if polled[0].revents != 0 { drain(bell) }
             let now = ContinuousClock.now
             for (entry, (socket, interest)) in zip(polled.dropFirst(), interested) {
                 let failed = entry.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0
@@ -156,7 +159,7 @@ package final class SocketLoop: Sendable {
         for socket in retired { socket.retire() }
     }
 
-    private func drainBell() {
+    private func drain(_ bell: Bell) {
         var bytes = [UInt8](repeating: 0, count: 64)
         while read(bell.reading, &bytes, bytes.count) > 0 {}
     }
@@ -168,4 +171,11 @@ package final class SocketLoop: Sendable {
         guard left > .zero else { return 0 }
         return Int32(min(left / .milliseconds(1), 3_600_000).rounded(.up))
     }
+}
+
+extension BluetoothError {
+    fileprivate static let noThread = BluetoothError(
+        .serviceUnavailable, "the system has no thread to give", advice: "Are there too many processes?")
+    fileprivate static let noDescriptors = BluetoothError(
+        .serviceUnavailable, "the system has no file descriptors to give", advice: "Are too many files open?")
 }

@@ -70,6 +70,17 @@ package enum SocketSystem {
         #endif
     }
 
+    /// Both ends non-blocking and not inherited; `nil` where the system refuses.
+    static func makePipe() -> (reading: Int32, writing: Int32)? {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends {
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
+        return (ends[0], ends[1])
+    }
+
     /// Under a name of its own: many a type here has a `close` of its own.
     package static func close(_ descriptor: Int32) {
         #if canImport(Darwin)
