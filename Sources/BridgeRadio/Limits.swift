@@ -43,6 +43,12 @@ package enum BridgeLimits {
     package static let tcpConnect: Duration = .seconds(5)
     /// How long it may take to look a name up and to try all its addresses, or to listen there.
     package static let reach: Duration = .seconds(15)
+    /// When a peer that says nothing is asked whether it is there, how long after that again, and how often in vain.
+    package static let keepAliveIdle: Duration = .seconds(15)
+    package static let keepAliveInterval: Duration = .seconds(5)
+    package static let keepAliveProbes = 3
+    /// How long a peer may take none of what it is sent; then it is taken for gone. No shorter than the above together.
+    package static let unacknowledged: Duration = .seconds(30)
 
     // MARK: The client
 

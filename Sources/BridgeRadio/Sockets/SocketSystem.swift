@@ -60,7 +60,7 @@ package enum SocketSystem {
         #endif
     }
 
-    /// Non-blocking, not inherited, without Nagle's delay, and never a SIGPIPE.
+    /// Non-blocking, not inherited, without Nagle's delay, never a SIGPIPE, and with an end where the peer vanishes.
     package static func prepare(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -68,6 +68,24 @@ package enum SocketSystem {
         #if canImport(Darwin)
         set(descriptor, SOL_SOCKET, SO_NOSIGPIPE)
         #endif
+        noticeVanishing(descriptor)
+    }
+
+    /// A machine that crashes or sleeps, and a cable that is pulled, say no goodbye. Without this a bridge would keep
+    /// such a client's links and advertisements for hours, and a client would wait for such a bridge as long.
+    private static func noticeVanishing(_ descriptor: Int32) {
+        set(descriptor, SOL_SOCKET, SO_KEEPALIVE)
+        #if canImport(Darwin)
+        let idle = TCP_KEEPALIVE
+        #else
+        let idle = TCP_KEEPIDLE
+        // Nobody is asked whether he is there while what was sent is under way.
+        let unacknowledged = Int32(BridgeLimits.unacknowledged / .milliseconds(1))
+        set(descriptor, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, unacknowledged)
+        #endif
+        set(descriptor, Int32(IPPROTO_TCP), idle, Int32(BridgeLimits.keepAliveIdle / .seconds(1)))
+        set(descriptor, Int32(IPPROTO_TCP), TCP_KEEPINTVL, Int32(BridgeLimits.keepAliveInterval / .seconds(1)))
+        set(descriptor, Int32(IPPROTO_TCP), TCP_KEEPCNT, Int32(BridgeLimits.keepAliveProbes))
     }
 
     /// Both ends non-blocking and not inherited; `nil` where the system refuses.
@@ -92,9 +110,9 @@ package enum SocketSystem {
         #endif
     }
 
-    static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
-        var one: Int32 = 1
-        setsockopt(descriptor, level, option, &one, socklen_t(MemoryLayout<Int32>.size))
+    static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32 = 1) {
+        var value = value
+        setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
     /// Whether the call is to be made again when the descriptor is ready.
