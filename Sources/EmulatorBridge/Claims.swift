@@ -23,6 +23,11 @@ final class Claims: Sendable {
         }
     }
 
+    /// Whether another client serves something on this adapter.
+    func hasOthers(than client: Int) -> Bool {
+        owners.withLock { $0.values.contains { $0.keys.contains { $0 != client } } }
+    }
+
     func release(_ services: Set<BluetoothUUID>, for client: Int) {
         owners.withLock { owners in
             for service in services {

@@ -90,8 +90,7 @@ extension ClientSession {
         case .interrupted(let error):
             interrupted(session, error)
         case .connected(let central):
-            // With several sessions on one adapter nobody can say whose central it is, until it uses something.
-            if isExtended || claims == nil || served.count == 1 { connection(of: central, in: session) }
+            if isExtended || isAloneOnAdapter { connection(of: central, in: session) }
         case .disconnected(let central):
             guard let id = session.state.withLock({ $0.connections.removeValue(forKey: central) }) else { return }
             send(.disconnected(connection: id, error: nil, reason: .unknown, session: session.key))
@@ -104,6 +103,13 @@ extension ClientSession {
         case .unsubscribed(let place, let central):
             subscription(place, central, false, nil, of: session)
         }
+    }
+
+    /// With several sessions on one adapter, whosever they are, nobody can say whose central it is until it uses
+    /// something.
+    private var isAloneOnAdapter: Bool {
+        guard let claims else { return true }
+        return served.count == 1 && !claims.hasOthers(than: number)
     }
 
     private func refuse(_ event: PeripheralEvent, of session: ServedSession) async {

@@ -81,6 +81,39 @@ import Testing
         await fixture.bridge.stop()
     }
 
+    /// An app takes whoever connects for its own: it would count another emulator's centrals, and answer them.
+    @Test func aCentralIsToldToTheOneWhoseCharacteristicsItUsesAndToNobodyElse() async throws {
+        let fixture = try await Fixture.start()
+        let (first, second) = (try await fixture.client(), try await fixture.client())
+        first.send(Sample.advertise())
+        second.send(Sample.advertise("180D"))
+        let phone = fixture.medium.addAdapter()
+        // Both serve before anybody connects.
+        _ = try await phone.hear(within: .seconds(20)) { $0.advertisement.serviceUUIDs.contains(0x180D) }
+        let service = try #require(BluetoothUUID(Sample.service))
+        let turns: [(BluetoothUUID, TestClient)] = [(service, first), (0x180D, second), (service, first)]
+        for (service, host) in turns {
+            let found = try #require(
+                try await phone.hear(within: .seconds(20)) { $0.advertisement.serviceUUIDs.contains(service) })
+            let link = try await phone.connect(to: found.peer, timeout: .seconds(20))
+            let services = try await link.discoverServices(awaiting: nil)
+            let used = try #require(services.first { $0.uuid == service }?.characteristics.first)
+            try await link.write([1], to: used, type: .withResponse)
+            _ = try await host.next("characteristicWriteReceived")
+            await link.disconnect()
+            _ = try await host.next("disconnected")
+            _ = try await host.next("connectionRequestReceived")
+        }
+        // Whatever was told of another's central came before one's own last.
+        for host in [first, second] {
+            let another = await host.events.take { object in
+                object.string("event") == "connectionRequestReceived" ? object : nil
+            }
+            #expect(another == nil)
+        }
+        await fixture.bridge.stop()
+    }
+
     /// Two scans on one adapter are not one: each filters, and ends, for itself.
     @Test func scansOnOneAdapterAreEachTheirOwn() async throws {
         let fixture = try await Fixture.start()
