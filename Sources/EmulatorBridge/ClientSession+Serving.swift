@@ -207,7 +207,7 @@ extension ClientSession {
 
     func respond(_ number: Int, _ response: RequestResponse) {
         guard let request = requests.removeValue(forKey: number), let session = served[request.session] else { return }
-        // In the lane of notifications: one that follows an answer must not overtake it.
+        // In the lane of notifications, which has room (see `room`): one that follows an answer must not overtake it.
         _ = session.notifications.enqueue { await session.session.respond(to: request.id, with: response) }
     }
 

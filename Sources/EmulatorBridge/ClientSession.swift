@@ -239,6 +239,7 @@ actor ClientSession {
         let lane: Lane? =
             switch command {
             case .sendNotification(_, _, _, let session): served[session]?.notifications
+            case .respond(let number, _): requests[number].flatMap { served[$0.session] }?.notifications
             case .writeCharacteristic(let attribute, _, withResponse: false): links[attribute.connection]?.lane
             default: nil
             }

@@ -13,10 +13,14 @@ final class HeldRadio: Radio {
     /// By the device's address.
     private let links = Locked<[String: HeldLink]>([:])
     private let addresses: [String]
+    private let session: HeldSession?
 
-    /// - Parameter devices: How many a scan reports, at most 9.
-    init(devices: Int = 1) {
+    /// - Parameters:
+    ///   - devices: How many a scan reports, at most 9.
+    ///   - session: What is served; `nil`: nothing can be.
+    init(devices: Int = 1, session: HeldSession? = nil) {
         addresses = (1...devices).map { "00:00:5E:00:53:0\($0)" }
+        self.session = session
     }
 
     func link(to address: String) -> HeldLink? { links.withLock { $0[address] } }
@@ -52,7 +56,8 @@ final class HeldRadio: Radio {
     func serve(
         _ services: [LocalService], advertising advertisement: AdvertisementRequest?
     ) async throws(BluetoothError) -> any PeripheralSession {
-        throw BluetoothError(.advertisingFailed, "this radio serves nothing")
+        guard let session else { throw BluetoothError(.advertisingFailed, "this radio serves nothing") }
+        return session
     }
 }
 
@@ -113,10 +118,12 @@ struct SessionFixture {
     let run: Task<BluetoothError?, Never>
 
     /// - Parameter isExtended: Whether the client asks for the extension.
-    static func start(devices: Int = 1, isExtended: Bool) async throws -> SessionFixture {
+    static func start(
+        devices: Int = 1, serving served: HeldSession? = nil, isExtended: Bool
+    ) async throws -> SessionFixture {
         var ends: [Int32] = [-1, -1]
         try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")
-        let radio = HeldRadio(devices: devices)
+        let radio = HeldRadio(devices: devices, session: served)
         let session = ClientSession(
             number: 1, socket: try LineSocket(descriptor: ends[0]), radio: radio, configuration: BridgeConfiguration(),
             claims: nil)

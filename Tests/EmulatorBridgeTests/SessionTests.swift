@@ -138,4 +138,40 @@ import Testing
         link.release.set(())
         fixture.client.close()
     }
+
+    /// Answers go through the lane of notifications, which the client fills as fast as it likes.
+    @Test func noAnswerToACentralIsLostBehindNotifications() async throws {
+        let held = HeldSession()
+        let fixture = try await SessionFixture.start(serving: held, isExtended: true)
+        let client = fixture.client
+        var advertise = Sample.advertise()
+        advertise["id"] = "a"
+        client.send(advertise)
+        try await client.done("a")
+        let requests = (1...3).map { RequestID(rawValue: $0) }
+        var numbers: [JSONValue] = []
+        for request in requests {
+            held.write(request)
+            numbers.append(try #require(try await client.next("characteristicWriteReceived")["requestId"]))
+        }
+        var notification: JSONObject = [
+            "command": "sendNotification", "serviceUuid": .string(Sample.service),
+            "characteristicUuid": .string(Sample.characteristic), "value": "AQ==",
+        ]
+        for _ in 1...Limits.queuedCommands { client.send(notification) }
+        let lane = try #require(await fixture.session.served[""]).notifications
+        try await eventually("the lane is full") { lane.isFull }
+        for number in numbers { client.send(["command": "respond", "requestId": number]) }
+        client.send(["command": "dance", "id": "fence"])
+        try await client.events.expectNone(for: .milliseconds(300), "a line that was read while there was no room") {
+            $0.string("id") == "fence"
+        }
+        held.release.set(())
+        _ = try await client.failure("fence")
+        notification["id"] = "last"
+        client.send(notification)
+        try await client.done("last")
+        #expect(held.answers.withLock { $0 } == requests)
+        client.close()
+    }
 }
