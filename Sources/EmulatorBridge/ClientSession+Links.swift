@@ -72,13 +72,15 @@ extension ClientSession {
         }
         let found = try await radio.hear(within: Limits.connectWait) { $0.bridgeAddress == address }
         if Task.isCancelled || isEnding { throw .cancelled }
-        guard let peer = found?.peer else {
+        guard let found else {
             throw BluetoothError(.peerNotFound, "the device was not heard again", subject: address)
         }
-        devices[address] = peer
+        devices.note(found, keeping: linkedAddresses)
         forgotten.remove(address)
-        return peer
+        return found.peer
     }
+
+    var linkedAddresses: Set<String> { Set(links.values.map(\.address)) }
 
     private func waitForAdapter() async throws(BluetoothError) {
         let deadline = ContinuousClock.now.advanced(by: Limits.connectWait)

@@ -72,21 +72,17 @@ extension ClientSession {
         guard scan?.id == id else { return }
         switch event {
         case .discovered(let discovery):
-            let address = discovery.bridgeAddress
-            if devices.count < Limits.knownDevices || devices[address] != nil { devices[address] = discovery.peer }
+            devices.note(discovery, keeping: linkedAddresses)
             if scan?.allowsDuplicates == false, scan?.filter.passes(discovery) == false { return }
             // 127 is HCI's word for “not available”, and the field has to be a number.
             send(
                 .advertisementFound(
-                    address: address, discovery.advertisement, rssi: discovery.rssi ?? 127),
+                    address: discovery.bridgeAddress, discovery.advertisement, rssi: discovery.rssi ?? 127),
                 isDispensable: true
             )
         case .gone(let peer):
             scan?.filter.forget(peer)
-            for (address, known) in devices where known == peer {
-                devices[address] = nil
-                tell(.advertisementLost(address: address))
-            }
+            for address in devices.forget(peer) { tell(.advertisementLost(address: address)) }
         case .paused, .resumed:
             // The adapter's state says so.
             scan?.filter = DuplicateFilter()
@@ -95,9 +91,9 @@ extension ClientSession {
 
     func adapterChanged() {
         guard status.state != .poweredOn else { return }
-        forgotten.formUnion(devices.keys)
-        if forgotten.count > Limits.knownDevices { forgotten = Set(devices.keys) }
-        devices = [:]
+        forgotten.formUnion(devices.addresses)
+        if forgotten.count > Limits.knownDevices { forgotten = devices.addresses }
+        devices = KnownDevices()
     }
 }
 

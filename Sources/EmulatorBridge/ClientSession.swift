@@ -41,7 +41,7 @@ actor ClientSession {
     let scanLane = Lane()
     var scanOperation: Operation?
     var scan: RunningScan?
-    var devices: [String: PeerIdentifier] = [:]
+    var devices = KnownDevices()
     /// Addresses of devices that went with the adapter.
     var forgotten: Set<String> = []
 

@@ -15,7 +15,7 @@ enum Limits {
     static let connects = 8
     /// Sessions (advertisements) of one client.
     static let sessions = 8
-    /// Devices that one client's scans have reported, and that it may connect to.
+    /// Devices that one client's scans have reported, and that it may connect to. The newest are kept.
     static let knownDevices = 1_024
     /// Requests of centrals that wait for one client's answer. A radio gives up on one after 5 s.
     static let requests = 1_024

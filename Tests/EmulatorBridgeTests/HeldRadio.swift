@@ -16,10 +16,13 @@ final class HeldRadio: Radio {
     private let session: HeldSession?
 
     /// - Parameters:
-    ///   - devices: How many a scan reports, at most 9.
+    ///   - devices: How many a scan reports, at most 9,999.
     ///   - session: What is served; `nil`: nothing can be.
     init(devices: Int = 1, session: HeldSession? = nil) {
-        addresses = (1...devices).map { "00:00:5E:00:53:0\($0)" }
+        addresses = (1...devices).map { number in
+            let digits = String(10_000 + number).dropFirst()
+            return "00:00:5E:00:\(digits.prefix(2)):\(digits.suffix(2))"
+        }
         self.session = session
     }
 

@@ -58,6 +58,25 @@ import Testing
         fixture.client.close()
     }
 
+    /// Addresses change: a client that scans for long enough has heard of any number.
+    @Test func aDeviceThatIsHeardAfterAThousandOthersCanBeConnectedTo() async throws {
+        let count = Limits.knownDevices + 1
+        let fixture = try await SessionFixture.start(devices: count, isExtended: true)
+        fixture.client.send(["command": "startScan"])
+        var addresses: [JSONValue] = []
+        for _ in 1...count {
+            addresses.append(try #require(try await fixture.client.next("advertisementFound")["address"]))
+        }
+        let last = try #require(addresses.last)
+        fixture.client.send(["command": "connect", "id": "last", "address": last])
+        let answer = try await fixture.client.events.next(within: .seconds(20), "an answer") {
+            $0.string("id") == "last" ? $0 : nil
+        }
+        #expect(answer.string("event") == "connected", "\(answer)")
+        fixture.radio.link(to: last.string ?? "")?.release.set(())
+        fixture.client.close()
+    }
+
     /// BlueZ needs 2 s for each, and an app that changes devices does not wait for it.
     @Test(arguments: [true, false])
     func linksThatAreGoingDownDoNotKeepAnotherFromComing(isExtended: Bool) async throws {
