@@ -110,6 +110,12 @@ extension BridgeCore {
         pending.removeValue(forKey: id)?.finish(.failure(error))
     }
 
+    /// No other answer comes than one that cannot be read. An event that we do not know need not be the answer.
+    func failCall(_ error: BridgeMessageError) {
+        guard error.code != .unknown, let id = error.id, let command = pending[id]?.command else { return }
+        giveUp(id, .unreadable(command, error))
+    }
+
     /// - Returns: whether it was an answer.
     func finishCall(_ message: BridgeMessage) -> Bool {
         let id: String
@@ -136,5 +142,11 @@ extension BridgeCore {
 extension BluetoothError {
     fileprivate static func timedOut(_ command: BridgeCommand) -> BluetoothError {
         BluetoothError(.timedOut, "the bridge has not answered “\(command.name)”")
+    }
+
+    fileprivate static func unreadable(_ command: BridgeCommand, _ error: BridgeMessageError) -> BluetoothError {
+        BluetoothError(
+            .internalFailure, "the bridge's answer to “\(command.name)” cannot be read",
+            advice: "Does the bridge keep to the protocol's limits?", cause: error.message)
     }
 }

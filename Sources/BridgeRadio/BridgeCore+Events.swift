@@ -10,7 +10,7 @@ extension BridgeCore {
             message = try BridgeMessage(line: line)
         } catch {
             // A newer bridge may tell more than we know, and a wrong line is no reason to give up on those that follow.
-            return
+            return failCall(error)
         }
         switch message.event {
         case .connected(let connection, let address, let attMTU):

@@ -175,10 +175,9 @@ extension ClientSession {
             let found = try await link.connection.discoverServices(awaiting: awaiting)
             link.state.withLock { $0.services = found }
             let told = wanted.isEmpty ? found : found.filter { wanted.contains($0.uuid) }
-            send(
-                .servicesDiscovered(connection: link.id, told, attMTU: await link.connection.attMTU),
-                id: request.id
-            )
+            let answer = BridgeEvent.servicesDiscovered(
+                connection: link.id, told, attMTU: await link.connection.attMTU)
+            try tellServices(told, answer, id: request.id, of: link.address)
         case .readCharacteristic(let attribute):
             let characteristic = try await find(attribute, on: link)
             let value = try await link.connection.read(characteristic)
@@ -194,6 +193,29 @@ extension ClientSession {
         default:
             break
         }
+    }
+
+    /// One line tells all services. A client hangs up on a line that is longer than the protocol lets it be, and cannot
+    /// read one that lists more: how large a device's database is must not be the end of its other links.
+    private func tellServices(
+        _ services: [RemoteService],
+        _ answer: BridgeEvent,
+        id: String?,
+        of device: String
+    ) throws(BluetoothError) {
+        func check(_ count: Int, _ what: String, _ limit: Int) throws(BluetoothError) {
+            guard count > limit else { return }
+            throw BluetoothError(
+                .limitExceeded, "the device has \(count) \(what), and an answer at most \(limit)",
+                advice: "Name those that are needed: “serviceUuids”.", subject: device)
+        }
+        try check(services.count, "services", BridgeLimits.services)
+        let characteristics = services.reduce(0) { $0 + $1.characteristics.count }
+        try check(characteristics, "characteristics", BridgeLimits.characteristics)
+        let line = BridgeMessage(answer, id: id).line(isExtended: isExtended)
+        // The limit does not count the line's end.
+        try check(line.count - 1, "bytes of services", BridgeLimits.lineBytes)
+        socket.send(line)
     }
 
     private func write(

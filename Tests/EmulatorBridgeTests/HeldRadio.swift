@@ -73,6 +73,10 @@ final class HeldLink: PeripheralConnection {
     let release = Latch<Void>()
     let writes = Locked(0)
     let disconnects = Locked(0)
+    /// What is discovered.
+    let services = Locked([
+        RemoteService(id: "s", uuid: HeldLink.service, isPrimary: true, characteristics: [HeldLink.characteristic])
+    ])
     private let down = Latch<DisconnectReason>()
 
     static let service = BluetoothUUID(0x180D)
@@ -84,9 +88,7 @@ final class HeldLink: PeripheralConnection {
 
     func discoverServices(awaiting awaited: BluetoothUUID?) async throws(BluetoothError) -> [RemoteService] {
         await discovery.value()
-        return [
-            RemoteService(id: "s", uuid: Self.service, isPrimary: true, characteristics: [Self.characteristic])
-        ]
+        return services.withLock { $0 }
     }
 
     func read(_ characteristic: RemoteCharacteristic) async throws(BluetoothError) -> [UInt8] { [] }

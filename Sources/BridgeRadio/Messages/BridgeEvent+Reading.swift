@@ -7,8 +7,15 @@ extension BridgeMessage {
     /// Reads one line without its end.
     package init(line: [UInt8]) throws(BridgeMessageError) {
         let fields = MessageFields(object: try JSONObject(line: line))
-        id = try fields.optionalText("id")
-        event = try BridgeEvent(try fields.text("event"), fields)
+        let id = try fields.optionalText("id")
+        self.id = id
+        do throws(BridgeMessageError) {
+            event = try BridgeEvent(try fields.text("event"), fields)
+        } catch {
+            var error = error
+            error.id = id
+            throw error
+        }
     }
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+import BluetoothLE
+import ContractSuite
+import Testing
+
+@testable import BridgeRadio
+
+/// A link through a bridge, and what the bridge is asked for on it.
+@Suite(.timeLimit(.minutes(1))) struct LinkTests {
+    private let fake: FakeBridge
+    private let core: BridgeCore
+
+    private static let characteristic = RemoteCharacteristic(id: "=c", uuid: 0x2A37, properties: [.notify])
+
+    init() throws {
+        let fake = try FakeBridge()
+        self.fake = fake
+        core = BridgeCore(.loopback) { .success(fake.greeting) }
+    }
+
+    private static func services(_ count: Int) -> [RemoteService] {
+        (0..<count).map {
+            let characteristic = RemoteCharacteristic(id: "c\($0)", uuid: 0x2A37, properties: [.notify])
+            return RemoteService(id: "s\($0)", uuid: 0x180D, isPrimary: true, characteristics: [characteristic])
+        }
+    }
+
+    private func link() async throws -> BridgeLink {
+        let connecting = Task { [core] in try await core.connect(to: PeerIdentifier("device"), timeout: .seconds(10)) }
+        let request = try await fake.next("connect")
+        fake.send(.connected(connection: "link", address: "device", attMTU: 23), answering: request)
+        return try await connecting.value
+    }
+
+    private func discover(_ link: BridgeLink, _ services: [RemoteService]) async throws -> [RemoteService] {
+        let discovering = Task { try await link.discoverServices(awaiting: nil) }
+        let request = try await fake.next("discoverServices")
+        fake.send(.servicesDiscovered(connection: "link", services, attMTU: 23), answering: request)
+        return try await within(.seconds(10), ContinuousClock(), "an end") { try await discovering.value }
+    }
+
+    /// Without a link that the fake would have to take down.
+    private func end(_ link: BridgeLink) async {
+        fake.send(.disconnected(connection: "link", error: nil, reason: .remote, session: ""))
+        _ = await link.disconnection()
+        await core.shutDown()
+    }
+
+    /// It has an id: nobody need wait for another.
+    @Test func anAnswerThatCannotBeReadIsAnErrorAtOnceAndTheLinkGoesOn() async throws {
+        let link = try await link()
+        let error = try await requireError(.internalFailure, from: "the discovery") {
+            try await discover(link, Self.services(BridgeLimits.services + 1))
+        }
+        #expect(error.message.contains("discoverServices") && error.cause?.contains("services") == true)
+        #expect(try await discover(link, Self.services(1)).count == 1)
+        await end(link)
+    }
+
+    /// A bridge of a later version may tell how far it is.
+    @Test func anEventThatNobodyKnowsIsNoAnswer() async throws {
+        let link = try await link()
+        let discovering = Task { try await link.discoverServices(awaiting: nil) }
+        let request = try await fake.next("discoverServices")
+        fake.socket.send(Array(#"{"event":"progress","id":"\#(request.id ?? "")"}"#.utf8) + [10])
+        fake.send(.servicesDiscovered(connection: "link", Self.services(1), attMTU: 23), answering: request)
+        #expect(try await discovering.value.count == 1)
+        await end(link)
+    }
+}
