@@ -52,17 +52,21 @@ extension BridgeCommand {
 extension BridgeCore {
     /// Sends a command and waits for its answer.
     ///
-    /// - Parameter isCancellable: Whether cancelling the task calls the command off. What a host says last is said in a
-    ///   task that has been cancelled.
-    /// - Returns: `nil` where the bridge has no answer for such a command.
+    /// - Parameters:
+    ///   - isCancellable: Whether cancelling the task calls the command off. What a host says last is said in a task
+    ///     that has been cancelled.
+    ///   - isWanted: Asked as the command is sent: what is said by others is said before or after both.
+    /// - Returns: `nil` where the bridge has no answer for such a command, or it is not wanted.
     @discardableResult
     func call(
         _ command: BridgeCommand,
         within limit: Duration = BridgeLimits.answer,
-        isCancellable: Bool = true
+        isCancellable: Bool = true,
+        where isWanted: @Sendable () -> Bool = { true }
     ) async throws(BluetoothError) -> BridgeEvent? {
         let wire = try await wire(isCancellable: isCancellable)
         if isCancellable, Task.isCancelled { throw .cancelled }
+        guard isWanted() else { return nil }
         let id = String(newNumber())
         guard wire.isExtended || command.isAnsweredInPlain else {
             try send(BridgeRequest(command, id: id), on: wire)

@@ -10,6 +10,8 @@ final class BridgeLink: PeripheralConnection {
         var characteristics: [String: RemoteCharacteristic] = [:]
         /// The readers of each characteristic's values, by its id.
         var readers: [String: [Int: AsyncStream<[UInt8]>.Continuation]] = [:]
+        /// Characteristics that the bridge subscribes to, as far as we know.
+        var subscribed: Set<String> = []
         var isEnded = false
     }
 
@@ -106,20 +108,32 @@ final class BridgeLink: PeripheralConnection {
         }
         if isEnded { throw BluetoothError(.notConnected, "the link is down") }
         do throws(BluetoothError) {
-            if case .done(let attMTU, _)? = try await core.call(.setNotify(attribute, enable: true)) {
-                if let attMTU { state.withLock { $0.attMTU = attMTU } }
+            let answer = try await core.call(.setNotify(attribute, enable: true))
+            state.withLock { state in
+                state.subscribed.insert(characteristic.id)
+                if case .done(let attMTU?, _)? = answer { state.attMTU = attMTU }
             }
         } catch {
-            _ = remove(reader, of: characteristic)
+            // Somebody may have left the unsubscribing to this reader.
+            if remove(reader, of: characteristic) { Task { await unsubscribe(from: characteristic, attribute) } }
             throw error
         }
-        return Subscription(values: stream) { [self] in await cancel(reader, of: characteristic, attribute) }
+        return Subscription(values: stream) { [self] in
+            guard remove(reader, of: characteristic) else { return }
+            // A task of its own: the caller's may be cancelled, and the peer is to be told all the same.
+            await Task { await self.unsubscribe(from: characteristic, attribute) }.value
+        }
     }
 
-    private func cancel(_ reader: Int, of characteristic: RemoteCharacteristic, _ attribute: RemoteAttribute) async {
-        guard remove(reader, of: characteristic), down.value == nil else { return }
-        // A task of its own: the caller's may be cancelled, and the peer is to be told all the same.
-        _ = await Task { [core] in try? await core.call(.setNotify(attribute, enable: false)) }.value
+    /// Unless there is a reader again by the time that this is sent: what it asks for can have been sent before, and it
+    /// would never get a value. One that comes later asks later.
+    private func unsubscribe(from characteristic: RemoteCharacteristic, _ attribute: RemoteAttribute) async {
+        _ = try? await core.call(.setNotify(attribute, enable: false)) { [state] in
+            state.withLock { state in
+                guard !state.isEnded, state.readers[characteristic.id]?.isEmpty != false else { return false }
+                return state.subscribed.remove(characteristic.id) != nil
+            }
+        }
     }
 
     /// - Returns: whether it was the last.

@@ -11,8 +11,6 @@ import Testing
     private let fake: FakeBridge
     private let core: BridgeCore
 
-    private static let characteristic = RemoteCharacteristic(id: "=c", uuid: 0x2A37, properties: [.notify])
-
     init() throws {
         let fake = try FakeBridge()
         self.fake = fake
@@ -66,6 +64,58 @@ import Testing
         fake.socket.send(Array(#"{"event":"progress","id":"\#(request.id ?? "")"}"#.utf8) + [10])
         fake.send(.servicesDiscovered(connection: "link", Self.services(1), attMTU: 23), answering: request)
         #expect(try await discovering.value.count == 1)
+        await end(link)
+    }
+
+    private func characteristic(of link: BridgeLink) async throws -> RemoteCharacteristic {
+        try require(try await discover(link, Self.services(1)).first?.characteristics.first, "a characteristic")
+    }
+
+    /// In any order that two tasks can come in.
+    @Test func aReaderThatComesAsTheLastOneGoesGetsItsValues() async throws {
+        let link = try await link()
+        let characteristic = try await characteristic(of: link)
+        let isNotifying = Locked(false)
+        let bridge = Task { [fake] in
+            while let request = try? await fake.next("setNotify") {
+                if case .setNotify(_, let enable) = request.command { isNotifying.withLock { $0 = enable } }
+                fake.accept(request)
+            }
+        }
+        var reader = try await link.subscribe(to: characteristic)
+        for round in 0..<300 {
+            let next = Task {
+                for _ in 0..<round % 10 { await Task.yield() }
+                return try await link.subscribe(to: characteristic)
+            }
+            await reader.cancel()
+            reader = try await next.value
+            try require(isNotifying.withLock { $0 }, "round \(round): the bridge notifies nobody")
+        }
+        await reader.cancel()
+        #expect(!isNotifying.withLock { $0 })
+        await end(link)
+        fake.socket.close()
+        await bridge.value
+    }
+
+    /// The one before has left it to this one to say that nobody reads any more.
+    @Test func aReaderThatFailsAsTheLastOneGoesLeavesNoSubscription() async throws {
+        let link = try await link()
+        let characteristic = try await characteristic(of: link)
+        let subscribing = Task { try await link.subscribe(to: characteristic) }
+        fake.accept(try await fake.next("setNotify"))
+        let first = try await subscribing.value
+        let second = Task { try await link.subscribe(to: characteristic) }
+        let request = try await fake.next("setNotify")
+        await first.cancel()
+        fake.send(.error(BluetoothError(.busy, "not now"), FailureContext(request.command)), answering: request)
+        try await requireError(.busy, from: "the second reader") { try await second.value }
+        let last = try await fake.next("setNotify")
+        guard case .setNotify(_, enable: false) = last.command else {
+            throw ContractViolation(description: "\(last.command)")
+        }
+        fake.accept(last)
         await end(link)
     }
 }
