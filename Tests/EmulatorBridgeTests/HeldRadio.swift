@@ -14,6 +14,8 @@ final class HeldRadio: Radio {
     private let links = Locked<[String: HeldLink]>([:])
     private let addresses: [String]
     private let session: HeldSession?
+    /// Scans that have been asked for.
+    let scans = Locked(0)
 
     /// - Parameters:
     ///   - devices: How many a scan reports, at most 9,999.
@@ -38,6 +40,7 @@ final class HeldRadio: Radio {
     }
 
     func scan(for filter: ScanFilter) async throws(BluetoothError) -> Scan {
+        scans.withLock { $0 += 1 }
         let (stream, continuation) = AsyncStream.makeStream(of: ScanEvent.self)
         for address in addresses {
             let found = Discovery(
