@@ -47,8 +47,10 @@ package enum BridgeLimits {
     package static let keepAliveIdle: Duration = .seconds(15)
     package static let keepAliveInterval: Duration = .seconds(5)
     package static let keepAliveProbes = 3
-    /// How long a peer may take none of what it is sent; then it is taken for gone. No shorter than the above together.
-    package static let unacknowledged: Duration = .seconds(30)
+    /// How long a peer may take none of what it is sent; then it is taken for gone. Linux gives up one that does not answer
+    /// the questions above after that time, too, and not after their number. An app that stands still in a debugger takes
+    /// nothing either.
+    package static let unacknowledged: Duration = .seconds(60)
 
     // MARK: The client
 

@@ -36,7 +36,7 @@ import Testing
         silent.close()
     }
 
-    /// The first attempt was given up, and ends late.
+    /// What may answer in a bridge's place.
     enum Impostor: CaseIterable, Sendable {
         case silent, hangsUp, speaksHTTP, neverEndsItsLine
 
@@ -77,6 +77,7 @@ import Testing
         listener.close()
     }
 
+    /// The first one ends late.
     @Test func anAttemptThatWasGivenUpChangesNothingForTheNext() async throws {
         let (first, second) = (try FakeBridge(), try FakeBridge())
         let gates = [Latch<BridgeOpening.Greeting>(), Latch<BridgeOpening.Greeting>()]
