@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import DBus
 import Glibc
 
 /// A command with its options read.
@@ -73,14 +74,19 @@ enum Program {
         Signals.watch { number in
             let code = ExitCode(signal: number)
             let leave: @Sendable () -> Void = {
-                console.clearStatus()
+                console.clearStatusIfFree()
                 EditingTerminal.restore()
                 _exit(code.rawValue)
             }
             // The second one: whoever sends it does not want to wait for the clean-up.
-            guard interruption.stop(code) else { return leave() }
-            // Whoever sends one only does not want to wait for ever, either: a service may never answer.
-            loop.schedule(after: Limits.cleanUp, leave)
+            guard interruption.code == nil else { return leave() }
+            // Whoever sends one only does not want to wait for ever, either: a service may never answer. This is no timer
+            // of the loop's: its thread may be the one that waits, for somebody to read the output.
+            DetachedThread.start {
+                sleep(UInt32(Limits.cleanUp.components.seconds))
+                leave()
+            }
+            interruption.stop(code)
         }
         let result = Guarded<Result<ExitCode, Failure>>(.success(.done))
         let task = Task(executorPreference: loop) {

@@ -108,10 +108,17 @@ final class Console: Sendable {
 
     /// Takes the live line away.
     func clearStatus() {
-        state.withLock { state in
-            if !state.live.isEmpty { _ = streams.errors("\r\u{1B}[K") }
-            state.live = ""
-        }
+        state.withLock { clear(&$0) }
+    }
+
+    /// The same for a process that ends at once: not while another thread writes, which can last until somebody reads.
+    func clearStatusIfFree() {
+        _ = state.withLockIfFree { clear(&$0) }
+    }
+
+    private func clear(_ state: inout State) {
+        if !state.live.isEmpty { _ = streams.errors("\r\u{1B}[K") }
+        state.live = ""
     }
 
     private func write(_ text: String) {

@@ -39,6 +39,13 @@ final class Monitor: @unchecked Sendable {
         return try body()
     }
 
+    /// Does nothing, and returns `nil`, where somebody has the lock.
+    func withLockIfFree<Result>(_ body: () -> Result) -> Result? {
+        guard pthread_mutex_trylock(mutex) == 0 else { return nil }
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+
     /// Inside `withLock` only: gives the lock up until somebody signals, or the deadline (`Monitor.now`) has passed.
     func wait(until deadline: Duration?) {
         guard let deadline else {
@@ -71,5 +78,10 @@ final class Guarded<Value>: @unchecked Sendable {
 
     func withLock<Result, Failure: Error>(_ body: (inout Value) throws(Failure) -> Result) throws(Failure) -> Result {
         try monitor.withLock { () throws(Failure) in try body(&value) }
+    }
+
+    /// Does nothing, and returns `nil`, where somebody has the lock.
+    func withLockIfFree<Result>(_ body: (inout Value) -> Result) -> Result? {
+        monitor.withLockIfFree { body(&value) }
     }
 }
