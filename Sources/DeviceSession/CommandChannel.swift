@@ -28,7 +28,7 @@ struct CommandChannel {
         case free
         case active(Active)
         /// The answer to a call that was given up may still come.
-        case settling(quietSince: ContinuousClock.Instant, began: ContinuousClock.Instant)
+        case settling(quietSince: ContinuousClock.Instant, began: ContinuousClock.Instant, isLogged: Bool)
     }
 
     private struct Waiting {
@@ -180,9 +180,9 @@ struct CommandChannel {
         let isFinal = rules.finalLines.match(line)
         let isError = rules.errorLines.match(line)
         switch phase {
-        case .settling(_, let began):
-            phase = .settling(quietSince: now, began: began)
-            return told(false, true) + (isFinal || isError ? ended(at: now) : [])
+        case .settling(_, let began, let isLogged):
+            phase = .settling(quietSince: now, began: began, isLogged: isLogged)
+            return told(false, isLogged) + (isFinal || isError ? ended(at: now) : [])
         case .active(var active) where active.entry.isCommand:
             guard !active.isFinished else {
                 return told(false, active.entry.isLogged) + (isFinal || isError ? ended(at: now) : [])
@@ -251,7 +251,7 @@ struct CommandChannel {
         case .active(let active):
             if let deadline = active.deadline, !active.isFinished { deadlines.append(deadline) }
             if let silence = silence(of: active) { deadlines.append(silence) }
-        case .settling(let quietSince, let began):
+        case .settling(let quietSince, let began, _):
             deadlines.append(min(quietSince + rules.settlingTime.bounded, began + Limits.drain))
         case .free, .closed:
             break
@@ -270,7 +270,7 @@ struct CommandChannel {
     mutating func timerFired(at now: ContinuousClock.Instant) -> [Action] {
         var actions: [Action] = []
         switch phase {
-        case .settling(let quietSince, let began):
+        case .settling(let quietSince, let began, _):
             if now >= min(quietSince + rules.settlingTime.bounded, began + Limits.drain) {
                 phase = .free
                 actions += next(at: now)
@@ -330,7 +330,7 @@ struct CommandChannel {
     private mutating func proceed(at now: ContinuousClock.Instant) -> [Action] {
         guard case .active(let active) = phase, active.isFinished, active.isWritten else { return [] }
         if active.isAbandoned {
-            phase = .settling(quietSince: now, began: now)
+            phase = .settling(quietSince: now, began: now, isLogged: active.entry.isLogged)
             return []
         }
         phase = .free

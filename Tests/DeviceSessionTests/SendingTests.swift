@@ -177,13 +177,23 @@ import Testing
         let log = Log()
         var configuration = DeviceSession.Configuration()
         configuration.logger = log
-        try await bench.withSession(Bench.at, configuration) { (session, _) async throws in
+        try await bench.withSession(Bench.at, configuration) { (session, device) async throws in
             _ = try await session.run("AT+VERSION", log: false)
             _ = await failure { try await session.run("AT+PASSWORD=1234", log: false) }
+            // Two answers that come when nobody waits for them any more: to a command that was given up in time, and to
+            // one that was cancelled.
+            let late = await failure { try await session.run("AT+SLOW", timeout: .milliseconds(2_900), log: false) }
+            #expect(late?.code == .timedOut)
+            _ = try await session.run("AT")
+            let cancelled = Task { try await session.run("AT+SLOW", log: false) }
+            await device.pause(.milliseconds(2_900))
+            cancelled.cancel()
+            #expect(await failure { try await cancelled.value }?.code == .cancelled)
             _ = try await session.run("AT+SPLIT")
         }
         let text = log.entries.withLock { $0.joined(separator: "\n") }
         #expect(!text.contains("VERSION") && !text.contains("1.2.3") && !text.contains("1234"))
+        #expect(!text.contains("SLOW") && !text.contains("slow"))
         #expect(text.contains("> AT+SPLIT") && text.contains("< first"))
     }
 
