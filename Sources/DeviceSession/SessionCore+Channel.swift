@@ -30,9 +30,11 @@ extension SessionCore {
         do throws(BluetoothError) {
             subscription = try await connection.subscribe(to: found.incoming)
         } catch {
+            let error = DeviceSessionError(radio: error, otherwise: .channelFailed)
             // A lost link says so itself, and may be followed by another one.
-            guard run == self.run, error.code != .disconnected, error.code != .notConnected else { return }
-            return failChannel(DeviceSessionError(radio: error, otherwise: .channelFailed))
+            guard run == self.run, error.code != .disconnected else { return }
+            if isTemporary(error) { return linkDown(.adapterLost, run: run) }
+            return failChannel(error)
         }
         guard run == self.run, case .connected(var link) = phase else { return }
         link.writer = PacketWriter(connection, found.outgoing, profile, radio.clock)
@@ -65,6 +67,7 @@ extension SessionCore {
         guard run == self.run, case .connected(let link) = phase else { return }
         // The link's own end says more about why.
         if error.code == .disconnected { return }
+        if isTemporary(error) { return linkDown(.adapterLost, run: run) }
         self.run += 1
         perform(channel.close(error))
         failGates(error)
@@ -76,6 +79,12 @@ extension SessionCore {
             perform(channel.close(.notConnected))
             enter(.failed, .failed(error))
         }
+    }
+
+    /// Whether it is the adapter that is away, and the session waits for it. The link goes with it: a radio may end what
+    /// is under way first, and tell of the link's end later.
+    private func isTemporary(_ error: DeviceSessionError) -> Bool {
+        error.code == .radioUnavailable && configuration.reconnection.attempts > 0
     }
 
     private func failChannel(_ error: DeviceSessionError) {

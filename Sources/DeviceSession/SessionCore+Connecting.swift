@@ -97,7 +97,7 @@ extension SessionCore {
     }
 
     /// The link has gone by itself.
-    private func linkDown(_ reason: DisconnectReason, run: Int) {
+    func linkDown(_ reason: DisconnectReason, run: Int) {
         guard run == self.run, case .connected(let link) = phase else { return }
         let error = DeviceSessionError(.disconnected, "the connection was lost: \(reason.sentence)")
         closeChannel(link, error)
@@ -107,7 +107,7 @@ extension SessionCore {
             return
         }
         perform(channel.close(.notReady))
-        reconnect(to: link.peer, after: error)
+        reconnect(link, after: error)
     }
 
     private func closeChannel(_ link: Link, _ error: DeviceSessionError) {

@@ -4,10 +4,13 @@ import BluetoothLE
 
 /// After a loss.
 extension SessionCore {
-    func reconnect(to peer: PeerIdentifier, after loss: DeviceSessionError) {
+    func reconnect(_ link: Link, after loss: DeviceSessionError) {
         let run = run
+        let (lost, peer) = (link.connection, link.peer)
         let policy = configuration.reconnection
         let attempt = Task { [weak self, radio] () throws -> any PeripheralConnection in
+            // Nothing to do where it is down; the radio may have told only that its adapter is away.
+            await lost.disconnect()
             var last: any Error = loss
             var number = 1
             var isExcused = false

@@ -117,6 +117,33 @@ import Testing
         }
     }
 
+    /// bluetoothd's links end what is under way with the adapter's error, and are told as lost a moment later: in the
+    /// discovery, after 500 ms, and in the subscription.
+    @Test(arguments: Absence.allCases, [500, 1_500])
+    func anAdapterThatGoesBeforeTheChannelIsReadyIsWaitedFor(absence: Absence, milliseconds: Int) async throws {
+        let bench = Bench(conditions: Conditions(latency: .milliseconds(500), discoveryTime: .seconds(1)))
+        try await bench.clock.run { () async throws in
+            let device = try await ScriptedDevice(on: bench.gadget)
+            let radio = TroubledRadio(bench.phone, .loss(absence.code))
+            let session = try DeviceSession(
+                profile: Bench.at, radio: radio, configuration: Self.again(.attempts(1)))
+            try await bench.find(session)
+            try await session.connect(id: bench.gadget.peerIdentifier)
+            let gate = Task { try await session.waitUntil(.commandReady, timeout: .seconds(1_800)) }
+            try await bench.clock.sleep(for: .milliseconds(milliseconds))
+            absence.begins(true, on: bench.phone)
+            try await bench.clock.sleep(for: .seconds(1_200))
+            #expect(session.state == .connecting)
+            #expect(session.connectInterruption?.code == absence.code)
+            absence.begins(false, on: bench.phone)
+            let result = await gate.result
+            #expect(throws: Never.self) { try result.get() }
+            await session.teardown()
+            #expect(bench.medium.links.isEmpty)
+            await device.stop()
+        }
+    }
+
     @Test(arguments: ["disconnect", "teardown"])
     func waitingForPowerCanBeEnded(end: String) async throws {
         try await bench.withSession(Bench.at, Self.again(.attempts(1))) { [bench] (session, _) async throws in
