@@ -135,6 +135,8 @@ extension HostMachine {
         }
         while let peer = longWrites.expired(at: now) {
             actions.append(.report(.failed(nil, peer, .remainderTimedOut)))
+            // Other bytes like any: what the device had asked for before is over, and has to be told as over.
+            actions += dropEarlier(of: peer)
             actions += reject(nil, nil, .malformed, "The rest of the message did not come.", peer, at: now)
         }
         return actions + advance(at: now)

@@ -203,7 +203,7 @@ extension HostMachine {
     }
 
     /// What a device asked for before it asks for something else.
-    private mutating func dropEarlier(of peer: PeerID) -> [HostAction] {
+    mutating func dropEarlier(of peer: PeerID) -> [HostAction] {
         var actions: [HostAction] = []
         peers.update(peer) { $0.unheard = nil }
         if let pending = admissions.take(from: peer) {

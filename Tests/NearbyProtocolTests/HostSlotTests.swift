@@ -123,6 +123,35 @@ import Testing
         #expect(host.disconnect("a").contains { $0.rejectReason == .malformed })
     }
 
+    // MARK: Long writes that come to nothing
+
+    private static let start = Array((#"{"k":""# + String(repeating: "x", count: 400)).utf8)
+
+    /// Else its join is neither delivered nor failed, and keeps its place among a host's `--max-joins` for ever.
+    @Test mutating func `a queued answer that the reject of half a request replaces is told as replaced`() {
+        ask("a", "b")
+        #expect(host.write(Self.start, from: "a") == [.acknowledge(3)])
+        host.pass(.milliseconds(4_500))
+        #expect(host.decide(2).notifications.count == 1)
+        #expect(host.decide(1).isEmpty)
+        #expect(
+            host.fire(after: .milliseconds(500)).events == [
+                .failed(nil, "a", .remainderTimedOut), .failed(1, "a", .replaced),
+            ])
+        let actions = host.fire(after: .milliseconds(500))
+        #expect(actions.notifications.count == 1 && actions.contains { $0.rejectReason == .malformed })
+    }
+
+    @Test mutating func `a request that is being decided when half of another is rejected is replaced, too`() {
+        ask("a")
+        _ = host.write(Self.start, from: "a")
+        let actions = host.fire(after: .seconds(5))
+        #expect(actions.contains(.cancelDecision(1)))
+        #expect(actions.events.prefix(2) == [.failed(nil, "a", .remainderTimedOut), .failed(1, "a", .replaced)])
+        #expect(actions.contains { $0.rejectReason == .malformed })
+        #expect(host.decide(1).isEmpty)
+    }
+
     // MARK: Late subscribers
 
     @Test mutating func `who subscribes after its answer gets it again, once`() {
