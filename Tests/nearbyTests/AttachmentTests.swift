@@ -44,7 +44,8 @@ import Testing
 
     @Test(arguments: [
         "", ".", "..", "../x", "/etc/x", "a/b", ".bashrc", "a\u{0}b", "a\nb", "\u{202E}gpj.exe",
-        String(repeating: "x", count: 256),
+        "plan.pdf\u{FE0F}", "plan.pdf\u{FE00}", "plan.pdf\u{E0100}", "plan.pdf\u{E01EF}",
+        "❤\u{FE0F}.pdf", "pl\u{200D}an.pdf", "plan.pdf\u{3164}", String(repeating: "x", count: 256),
     ])
     func aNameThatCouldLeadOutOfTheFolderIsRefused(name: String) throws {
         let payload: NearbyPayload = [

@@ -76,10 +76,11 @@ struct Attachment: Equatable {
         }
     }
 
-    /// One component of a path, visible and plain: it cannot lead out of a folder, hide in it, or be taken for another.
+    /// One component of a path, plain and visible in all its characters: it cannot lead out of a folder, hide in it, or
+    /// be taken for another.
     static func isSafe(_ name: String) -> Bool {
         (1...Limits.attachmentNameBytes).contains(name.utf8.count) && !name.hasPrefix(".") && !name.contains("/")
-            && PlainText.isPlain(name)
+            && PlainText.isVisible(name)
     }
 
     private static func unfit(_ why: String) -> Failure {

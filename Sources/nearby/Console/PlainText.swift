@@ -8,13 +8,15 @@
 enum PlainText {
     static func printable(_ text: String, limit: Int = Limits.printedText) -> String {
         var result = ""
+        var previous: Unicode.Scalar?
         for (count, scalar) in text.unicodeScalars.enumerated() {
             if count == limit { return result + "…" }
-            if isPlain(scalar) {
+            if isPlain(scalar, behind: previous) {
                 result.unicodeScalars.append(scalar)
             } else {
                 result += "\\u{\(String(scalar.value, radix: 16))}"
             }
+            previous = scalar
         }
         return result
     }
@@ -23,18 +25,39 @@ enum PlainText {
         "\u{201C}\(printable(text, limit: Limits.quotedValue))\u{201D}"
     }
 
-    static func isPlain(_ text: String) -> Bool { text.unicodeScalars.allSatisfy(isPlain) }
+    /// Whether it is shown as it is.
+    static func isPlain(_ text: String) -> Bool {
+        var previous: Unicode.Scalar?
+        return text.unicodeScalars.allSatisfy { scalar in
+            defer { previous = scalar }
+            return isPlain(scalar, behind: previous)
+        }
+    }
+
+    /// Plain, and all of it is seen: no two such names look alike because one has more characters than it shows.
+    static func isVisible(_ text: String) -> Bool {
+        isPlain(text) && !text.unicodeScalars.contains(where: \.properties.isDefaultIgnorableCodePoint)
+    }
 
     /// Not: controls (C0, DEL, C1), format characters (directions, zero width, tags), line and paragraph separators,
-    /// variation selectors, private and unassigned code points.
-    static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+    /// variation selectors and others that are not seen, private and unassigned code points.
+    static func isPlain(_ scalar: Unicode.Scalar, behind previous: Unicode.Scalar?) -> Bool {
         if scalar.value < 0x7F { return scalar.value >= 0x20 }
+        switch scalar.value {
+        case 0x200D:
+            // The joiner of emoji and of several scripts: a text that is only shown may have it.
+            return true
+        case 0xFE0F:
+            // Makes an emoji of a sign, such as a heart, and is typed with it.
+            return previous.map { $0.value > 0x7F && $0.properties.isEmoji } ?? false
+        default:
+            break
+        }
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
-            // The joiner of emoji and of several scripts hides nothing.
-            return scalar.value == 0x200D
+            return false
         default:
-            return true
+            return !scalar.properties.isDefaultIgnorableCodePoint
         }
     }
 
