@@ -44,12 +44,18 @@ import Testing
     @Test func aDiscoveryThatFailsEndsTheLink() async throws {
         try await bench.clock.run { [bench] () async throws in
             let device = try await ScriptedDevice(on: bench.gadget)
-            bench.gadget.inject(.nextDiscoveryTakes(.seconds(600)))
-            let session = try bench.session()
+            let unresolved = BluetoothError(.timedOut, "the device's services were not resolved")
+            let radio = TroubledRadio(bench.phone, .discovery(unresolved))
+            let session = try DeviceSession(profile: Bench.at, radio: radio)
             let error = await failure { try await bench.connect(session) }
-            #expect(error?.code == .timedOut)
-            await session.teardown()
+            #expect(error?.code == .timedOut && error?.cause == unresolved)
+            // Told once the link is down, which is not the teardown's doing.
+            let later = await failure { try await session.waitUntil(.connected, timeout: .seconds(10)) }
+            #expect(later == error)
+            #expect(error.map { session.state == .failed($0) } == true)
             #expect(bench.medium.links.isEmpty)
+            #expect(await failure { try await session.run("AT") }?.code == .notConnected)
+            await session.teardown()
             await device.stop()
         }
     }

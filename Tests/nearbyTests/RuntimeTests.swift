@@ -6,7 +6,7 @@ import Testing
 
 @testable import nearby
 
-@Suite struct RuntimeTests {
+@Suite(.timeLimit(.minutes(2))) struct RuntimeTests {
     /// Runs a body on a command loop whose thread is one of its own.
     private func onLoop<Value: Sendable>(_ body: @escaping @Sendable (CommandLoop) async -> Value) async -> Value {
         let loop = CommandLoop()
@@ -33,26 +33,29 @@ import Testing
         #expect(order == [1, 2])
     }
 
-    @Test func cancellingEndsASleep() async {
-        let isDone = await onLoop { loop in
-            let task = Task(executorPreference: loop) { await loop.sleep(for: .seconds(3_600)) }
-            task.cancel()
+    /// Before the sleep has begun, and while it lasts: the loop's timers come after its jobs.
+    @Test(arguments: [false, true])
+    func cancellingEndsASleep(isAsleep: Bool) async {
+        let began = Monitor.now
+        await onLoop { loop in
+            let task = Task(executorPreference: loop) { await loop.sleep(for: .seconds(20)) }
+            if isAsleep { loop.schedule(after: .zero) { task.cancel() } } else { task.cancel() }
             await task.value
-            return true
         }
-        #expect(isDone)
+        #expect(Monitor.now - began < .seconds(20))
     }
 
     @Test func aTimerCancelsWork() async {
+        let began = Monitor.now
         let (value, isOver) = await onLoop { loop in
             let limit = TimeLimit(.milliseconds(10), on: loop)
             let value = await limit.run {
-                await loop.sleep(for: .seconds(3_600))
+                await loop.sleep(for: .seconds(20))
                 return Task.isCancelled
             }
             return (value, limit.isOver)
         }
-        #expect(value && isOver)
+        #expect(value && isOver && Monitor.now - began < .seconds(20))
     }
 
     @Test func theFirstReasonToStopCounts() {
