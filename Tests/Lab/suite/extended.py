@@ -18,7 +18,8 @@ from .host_centrals import expect_handoff, expect_reject
 
 PASSCODE, WRONG = "48291357", "11111111"
 LARGEST = 65_536  # the largest envelope (shared/protocol.json)
-#: At MTU 23, in 1,170 notifications: 4,700 can take an emulated machine longer than the 60 s of the host's patience.
+#: At MTU 23, in 1,170 notifications: 4,700 can take an emulated machine longer than the 60 s of the host's patience, which
+#: LAB_PATIENCE does not stretch. So a machine that needs patience gets less.
 LARGEST_AT_23 = 16_384
 #: Before BlueZ 5.60 each waits for bluetoothd besides (docs/bluez.md).
 LARGEST_AT_23_BEFORE_560 = 4_096
@@ -70,8 +71,9 @@ for mtu in (23, 185, 517):
             @case(name, core=(mtu, passcode, size) == (185, PASSCODE, 400), timeout=90)
             async def _(lab, mtu=mtu, passcode=passcode, size=size):
                 """The port of the client joins; the receipt reaches the host"""
-                if size == LARGEST_AT_23 and lab.bluez_version < (5, 60):
-                    size = LARGEST_AT_23_BEFORE_560
+                if size == LARGEST_AT_23:
+                    size = LARGEST_AT_23_BEFORE_560 if lab.bluez_version < (5, 60) else LARGEST_AT_23
+                    size = max(2048, int(size / lab.patience))
                     lab.note(f"{size} bytes")
                 payload, steps = note_of(size), []
                 host = await serving(lab, payload, passcode)
