@@ -10,9 +10,8 @@ enum JSONLine {
         // Nearly every line is ASCII, and needs no look at its scalars.
         if encoded.allSatisfy({ 0x20...0x7e ~= $0 }) { return String(decoding: encoded, as: UTF8.self) }
         var result = ""
-        var previous: Unicode.Scalar?
-        for scalar in String(decoding: encoded, as: UTF8.self).unicodeScalars {
-            if PlainText.isPlain(scalar, behind: previous) {
+        for (scalar, isPlain) in PlainText.scalars(String(decoding: encoded, as: UTF8.self)) {
+            if isPlain {
                 result.unicodeScalars.append(scalar)
             } else {
                 // Outside strings JSON has plain ASCII only, so this one stands in a string, where \u may stand.
@@ -21,7 +20,6 @@ enum JSONLine {
                     result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
                 }
             }
-            previous = scalar
         }
         return result
     }

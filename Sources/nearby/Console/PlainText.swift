@@ -8,15 +8,13 @@
 enum PlainText {
     static func printable(_ text: String, limit: Int = Limits.printedText) -> String {
         var result = ""
-        var previous: Unicode.Scalar?
-        for (count, scalar) in text.unicodeScalars.enumerated() {
+        for (count, (scalar, isPlain)) in scalars(text).enumerated() {
             if count == limit { return result + "…" }
-            if isPlain(scalar, behind: previous) {
+            if isPlain {
                 result.unicodeScalars.append(scalar)
             } else {
                 result += "\\u{\(String(scalar.value, radix: 16))}"
             }
-            previous = scalar
         }
         return result
     }
@@ -26,22 +24,25 @@ enum PlainText {
     }
 
     /// Whether it is shown as it is.
-    static func isPlain(_ text: String) -> Bool {
-        var previous: Unicode.Scalar?
-        return text.unicodeScalars.allSatisfy { scalar in
-            defer { previous = scalar }
-            return isPlain(scalar, behind: previous)
-        }
-    }
+    static func isPlain(_ text: String) -> Bool { scalars(text).allSatisfy(\.isPlain) }
 
     /// Plain, and all of it is seen: no two such names look alike because one has more characters than it shows.
     static func isVisible(_ text: String) -> Bool {
         isPlain(text) && !text.unicodeScalars.contains(where: \.properties.isDefaultIgnorableCodePoint)
     }
 
+    /// A text's scalars, and whether each is plain where it stands.
+    static func scalars(_ text: String) -> some Sequence<(scalar: Unicode.Scalar, isPlain: Bool)> {
+        sequence(state: (left: text.unicodeScalars.makeIterator(), previous: Unicode.Scalar?.none)) { state in
+            guard let scalar = state.left.next() else { return nil }
+            defer { state.previous = scalar }
+            return (scalar, isPlain(scalar, behind: state.previous))
+        }
+    }
+
     /// Not: controls (C0, DEL, C1), format characters (directions, zero width, tags), line and paragraph separators,
     /// variation selectors and others that are not seen, private and unassigned code points.
-    static func isPlain(_ scalar: Unicode.Scalar, behind previous: Unicode.Scalar?) -> Bool {
+    private static func isPlain(_ scalar: Unicode.Scalar, behind previous: Unicode.Scalar?) -> Bool {
         if scalar.value < 0x7F { return scalar.value >= 0x20 }
         switch scalar.value {
         case 0x200D:
