@@ -29,7 +29,7 @@ class Runner:
         self._is_lost = False
 
     async def run(self, cases, deal):
-        """What it is dealt. The counts so far are written before each, since the kernel may die in it.
+        """What it is dealt. The counts so far are written with each verdict, since the kernel may die in what follows.
 
         Raises GuestFailed after a case that the guest has not got over."""
         self._write_counts("so-far")
