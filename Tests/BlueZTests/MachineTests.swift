@@ -56,6 +56,22 @@ import Testing
 @Suite struct DiscoveryMachineTests {
     private static let filter = DiscoveryFilter(merging: [ScanFilter(services: [0x180A])])
 
+    /// A scan wants this filter, and `SetDiscoveryFilter` is under way.
+    private static func filtering() throws -> (DiscoveryMachine, DiscoveryFilter) {
+        let filter = try #require(Self.filter)
+        var machine = DiscoveryMachine()
+        _ = machine.want(filter)
+        _ = machine.adapterReady()
+        return (machine, filter)
+    }
+
+    /// The same, and `StartDiscovery` is under way.
+    private static func starting() throws -> (DiscoveryMachine, DiscoveryFilter) {
+        var (machine, filter) = try filtering()
+        _ = machine.answered(.setFilter(filter), .done)
+        return (machine, filter)
+    }
+
     @Test func setsTheFilterBeforeItStarts() throws {
         let filter = try #require(Self.filter)
         var machine = DiscoveryMachine()
@@ -73,11 +89,7 @@ import Testing
     /// Seen on 5.66 and 5.82: after a crash of bluetoothd the kernel goes on discovering, and the new one answers
     /// `InProgress` for about 10 s though nobody has a session.
     @Test func inProgressIsAskedAgainUntilItRuns() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, _) = try Self.starting()
         #expect(machine.answered(.start, .heldUp) == nil)
         #expect(!machine.isRunning)
         #expect(machine.adapterReady() == .start)
@@ -87,11 +99,7 @@ import Testing
 
     /// It may also be a session of ours whose start was answered too late: it is stopped, to be sure.
     @Test func aSessionInProgressIsStoppedToo() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, _) = try Self.starting()
         _ = machine.answered(.start, .heldUp)
         #expect(machine.want(nil) == .stop)
         #expect(machine.answered(.stop, .failed) == nil)
@@ -101,11 +109,7 @@ import Testing
     /// Without an answer in time it may run all the same, for a program that looks for nothing any more.
     @Test(arguments: [DiscoveryMachine.Outcome.unanswered, .heldUp])
     func whatMayRunIsStoppedWhereNobodyWantsItAnyMore(outcome: DiscoveryMachine.Outcome) throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, _) = try Self.starting()
         #expect(machine.want(nil) == nil)
         #expect(machine.answered(.start, outcome) == .stop)
         #expect(!machine.isSettled)
@@ -114,21 +118,14 @@ import Testing
     }
 
     @Test func whatWasRefusedIsNotStopped() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, _) = try Self.starting()
         #expect(machine.want(nil) == nil)
         #expect(machine.answered(.start, .failed) == nil)
         #expect(machine.isSettled)
     }
 
     @Test func whatFailedWaitsForThePauseToPass() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
+        var (machine, filter) = try Self.filtering()
         #expect(machine.answered(.setFilter(filter), .failed) == nil)
         #expect(machine.adapterReady() == .setFilter(filter))
     }
@@ -144,11 +141,7 @@ import Testing
     }
 
     @Test func afterTheAdapterWasAwayEverythingIsSaidAgain() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, filter) = try Self.starting()
         _ = machine.answered(.start, .done)
         machine.adapterLost()
         #expect(!machine.isRunning)
@@ -157,11 +150,7 @@ import Testing
     }
 
     @Test func aNewScanAfterTheEndSetsItsFilterAgainBecauseStoppingForgotIt() throws {
-        let filter = try #require(Self.filter)
-        var machine = DiscoveryMachine()
-        _ = machine.want(filter)
-        _ = machine.adapterReady()
-        _ = machine.answered(.setFilter(filter), .done)
+        var (machine, filter) = try Self.starting()
         _ = machine.answered(.start, .done)
         _ = machine.want(nil)
         _ = machine.answered(.stop, .done)

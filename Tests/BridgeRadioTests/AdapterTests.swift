@@ -16,7 +16,7 @@ import Testing
         state: AdapterState, code: BluetoothError.Code
     ) async throws {
         let fake = try FakeBridge()
-        let core = BridgeCore(.loopback) { .success(fake.greeting) }
+        let core = fake.core
         await core.note(AdapterStatus(state))
         let status = await core.status
         #expect(status.reason?.code == code)
@@ -27,7 +27,7 @@ import Testing
 
     @Test func aReasonThatTheBridgeGivesIsPassedOn() async throws {
         let fake = try FakeBridge()
-        let core = BridgeCore(.loopback) { .success(fake.greeting) }
+        let core = fake.core
         let reason = BluetoothError(.poweredOff, "blocked", advice: "Unblock it.")
         await core.note(AdapterStatus(.poweredOff, reason: reason))
         #expect(await core.status.reason == reason)

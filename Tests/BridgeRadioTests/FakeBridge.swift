@@ -13,6 +13,9 @@ struct FakeBridge {
     /// What makes the other end's core believe that it has been greeted.
     let greeting: BridgeOpening.Greeting
 
+    /// The other end, which takes this for its bridge.
+    var core: BridgeCore { BridgeCore(.loopback) { .success(self.greeting) } }
+
     init(isExtended: Bool = true) throws {
         var ends: [Int32] = [-1, -1]
         try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")

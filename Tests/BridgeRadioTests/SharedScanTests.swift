@@ -12,9 +12,8 @@ import Testing
     private let core: BridgeCore
 
     init() throws {
-        let fake = try FakeBridge()
-        self.fake = fake
-        core = BridgeCore(.loopback) { .success(fake.greeting) }
+        fake = try FakeBridge()
+        core = fake.core
     }
 
     private struct LocalScan {

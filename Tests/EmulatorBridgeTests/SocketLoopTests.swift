@@ -19,36 +19,38 @@ import Testing
         }
     }
 
-    @Test func aSocketThatNothingWouldServeIsAnErrorAndIsClosed() async throws {
+    private static func pair() throws -> (ours: Int32, theirs: Int32) {
         var ends: [Int32] = [-1, -1]
         try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")
+        return (ends[0], ends[1])
+    }
+
+    private static func expectRefusal(by loop: SocketLoop) async throws {
+        let (ours, theirs) = try pair()
         try await requireError(.serviceUnavailable, from: "a socket") {
-            try LineSocket(descriptor: ends[0], loop: loop)
+            try LineSocket(descriptor: ours, loop: loop)
         }
         var byte: UInt8 = 0
-        #expect(read(ends[1], &byte, 1) == 0)
-        close(ends[1])
+        #expect(read(theirs, &byte, 1) == 0)
+        close(theirs)
+    }
+
+    @Test func aSocketThatNothingWouldServeIsAnErrorAndIsClosed() async throws {
+        try await Self.expectRefusal(by: loop)
     }
 
     /// Without what wakes it the loop would never hear of the socket, nor of any that comes after it.
     @Test func aSocketThatNothingWouldWakeTheLoopForIsAnErrorUntilThereAreDescriptors() async throws {
         let loop = SocketLoop(makeBell: { [isPoor] in isPoor.withLock { $0 } ? nil : SocketSystem.makePipe() })
-        var ends: [Int32] = [-1, -1]
-        try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "a pair of sockets")
-        try await requireError(.serviceUnavailable, from: "a socket") {
-            try LineSocket(descriptor: ends[0], loop: loop)
-        }
-        var byte: UInt8 = 0
-        #expect(read(ends[1], &byte, 1) == 0)
-        close(ends[1])
+        try await Self.expectRefusal(by: loop)
         isPoor.withLock { $0 = false }
-        try require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0, "another pair of sockets")
-        let socket = try LineSocket(descriptor: ends[0], loop: loop)
-        try require(send(ends[1], "a\n", 2, 0) == 2, "room for a line")
+        let (ours, theirs) = try Self.pair()
+        let socket = try LineSocket(descriptor: ours, loop: loop)
+        try require(send(theirs, "a\n", 2, 0) == 2, "room for a line")
         let line = try await within(.seconds(10), ContinuousClock(), "a line") { await socket.next() }
         #expect(line == .line([UInt8(ascii: "a")]))
         socket.close()
-        close(ends[1])
+        close(theirs)
     }
 
     @Test func aListenerThatNothingWouldServeIsAnErrorUntilThereIsAThread() async throws {
