@@ -62,6 +62,7 @@ for name in $names; do
         ;;
     peers)
         compile bare_host
+        compile bare_client
         # The lab's environment has SimpleBLE too.
         python=${XDG_CACHE_HOME:-$HOME/.cache}/nearbydiscoverykit/lab/venv/bin/python
         [ -x "$python" ] || python=$(../scripts/python-env.sh)

@@ -211,7 +211,7 @@ guest() {
         printf 'LAB_NEARBY=%q\n' "$nearby"
         printf 'LAB_CONTRACT=%q\n' "$contract"
         printf 'LAB_SOAK=%q\n' "$soak"
-        printf 'LAB_BARE_HOST=%q\n' "$bare_host"
+        printf 'LAB_BARE=%q\n' "$bare"
         printf 'LAB_PATIENCE=%q\n' "$PATIENCE"
         printf 'LAB_DEAL=%q\n' "$deal"
         printf 'LAB_LOG=%q\n' "${LAB_LOG:-CRITICAL}"
@@ -288,13 +288,16 @@ if [ "$subject $mode $work$soak$contract$without_contract" = "nearby suite run" 
     contract=$(cd "$HERE" && swift build --show-bin-path)/LabContract
 fi
 
-# The least that a host can cost, for comparison.
-bare_host=''
+# The least that a host and a client can cost, for comparison.
+bare=''
 if [ "$work" = cost ] && command -v cc >/dev/null && pkg-config --exists dbus-1 2>/dev/null; then
-    bare_host=$CACHE/bare_host
-    # shellcheck disable=SC2046  # several words are meant
-    cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -o "$bare_host" "$HERE/Benchmarks/C/bare_host.c" \
-        $(pkg-config --cflags --libs dbus-1) || exit 70
+    bare=$CACHE/bare
+    mkdir -p "$bare"
+    for role in host client; do
+        # shellcheck disable=SC2046  # several words are meant
+        cc -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -o "$bare/$role" "$HERE/Benchmarks/C/bare_$role.c" \
+            $(pkg-config --cflags --libs dbus-1) || exit 70
+    done
 fi
 
 # How many guests run at a time, at most.

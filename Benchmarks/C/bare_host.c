@@ -7,62 +7,29 @@
 // `follow` it also gets bluetoothd's signals, and asks for its advertisement to be given again as `nearby host` does:
 // whatever that costs beyond the bare one is D-Bus's price for knowing who is there.
 // Prints "serving" once it is registered.
-#include <dbus/dbus.h>
-#include <poll.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "bare.h"
+
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#define SERVICE "a1b2c3d4-e5f6-7890-abcd-ef1234567890"
-#define MESSAGE "b2c3d4e5-f6a7-8901-bcde-f12345678901"
 #define ROOT "/bare"
 #define SERVICE_PATH ROOT "/service0"
 #define MESSAGE_PATH SERVICE_PATH "/char0"
 #define ADVERTISEMENT_PATH "/bare_advertisement"
-#define PROPERTIES "org.freedesktop.DBus.Properties"
-#define OBJECT_MANAGER "org.freedesktop.DBus.ObjectManager"
 #define ADVERTISE_AGAIN_MS 100
 
 static const char answer[] = "{\"type\":\"handoff\",\"protocolVersion\":1,\"appId\":\"com.example.lab\",\"sessionId\":"
                              "\"550e8400-e29b-41d4-a716-446655440000\",\"payload\":{\"roomCode\":\"SWIFT42\"}}";
 
-static DBusConnection *bus;
 static bool follows;
 // When the advertisement is to be given again; 0: not.
 static long long again_at;
-
-static void check(bool good, const char *what) {
-    if (good) return;
-    fprintf(stderr, "bare_host: %s\n", what);
-    exit(1);
-}
 
 static long long now_ms(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
 }
-
-static void send_message(DBusMessage *message) {
-    check(message && dbus_connection_send(bus, message, NULL), "not sent");
-    dbus_message_unref(message);
-}
-
-// MARK: Values. libdbus says no only when memory is short.
-
-static DBusMessageIter open(DBusMessageIter *outer, int kind, const char *contents) {
-    DBusMessageIter inner;
-    check(dbus_message_iter_open_container(outer, kind, contents, &inner), "memory");
-    return inner;
-}
-
-static void add(DBusMessageIter *iterator, int type, const void *value) {
-    check(dbus_message_iter_append_basic(iterator, type, value), "memory");
-}
-
-static void add_text(DBusMessageIter *iterator, int type, const char *text) { add(iterator, type, &text); }
 
 static void property(DBusMessageIter *dictionary, const char *name, int type, const void *value) {
     DBusMessageIter entry = open(dictionary, DBUS_TYPE_DICT_ENTRY, NULL);
@@ -137,11 +104,7 @@ static void managed_object(DBusMessageIter *objects, const char *path, const cha
 // MARK: What is sent
 
 static void register_object(const char *adapter, const char *interface, const char *member, const char *path) {
-    char adapter_path[64];
-    snprintf(adapter_path, sizeof adapter_path, "/org/bluez/%s", adapter);
-    check(dbus_validate_path(adapter_path, NULL), "not an adapter's name");
-    DBusMessage *call = dbus_message_new_method_call("org.bluez", adapter_path, interface, member);
-    check(call != NULL, "memory");
+    DBusMessage *call = call_adapter(adapter, interface, member);
     DBusMessageIter iterator;
     dbus_message_iter_init_append(call, &iterator);
     add_text(&iterator, DBUS_TYPE_OBJECT_PATH, path);
@@ -264,17 +227,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: bare_host ADAPTER [follow]\n");
         return 2;
     }
-    DBusError error = DBUS_ERROR_INIT;
-    bus = dbus_bus_get_private(DBUS_BUS_SYSTEM, &error);
-    check(bus != NULL, error.message ? error.message : "no bus");
-    dbus_connection_set_exit_on_disconnect(bus, TRUE);
-    if (follows) {
-        DBusMessage *call = dbus_message_new_method_call(DBUS_SERVICE_DBUS, DBUS_PATH_DBUS, DBUS_INTERFACE_DBUS,
-                                                         "AddMatch");
-        const char *rule = "type='signal',sender='org.bluez'";
-        check(call && dbus_message_append_args(call, DBUS_TYPE_STRING, &rule, DBUS_TYPE_INVALID), "memory");
-        send_message(call);
-    }
+    open_bus();
+    if (follows) add_match();
     register_object(argv[1], "org.bluez.GattManager1", "RegisterApplication", ROOT);
     register_object(argv[1], "org.bluez.LEAdvertisingManager1", "RegisterAdvertisement", ADVERTISEMENT_PATH);
     int registered = 0;

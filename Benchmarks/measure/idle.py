@@ -34,7 +34,7 @@ def peak_rss(process):
 
 
 def one_run(paths):
-    """Switches of (nearby host, the bare program, the one on the global executor), its threads', its peak RSS."""
+    """Switches of (nearby host, the bare program, the one on the global executor), the host's threads', all three's peak RSS."""
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with private_bus() as address, \
             child([paths.nearby, "simulate", "--bus", address], **quiet) as simulator:
@@ -54,7 +54,7 @@ def one_run(paths):
                 {thread: count - start.get(thread, 0) for thread, count in end.items()}
                 for start, end in zip(before, after)
             ]
-            return [sum(delta.values()) for delta in deltas], deltas[0], peak_rss(host)
+            return [sum(delta.values()) for delta in deltas], deltas[0], [peak_rss(process) for process in processes]
 
 
 def measure(paths):
@@ -66,9 +66,10 @@ def measure(paths):
     ours = [run[0][0] - run[0][2] for run in runs]
     median, span = spread(ours, 0)
     rows.append(["nearby host less the one in Task.sleep", median, span, RUNS, *verdict("idle.switches", float(median))])
-    rss = [run[2] for run in runs]
-    median, span = spread(rss, 1)
-    rows.append(["nearby host: peak RSS, MB (10^6 bytes)", median, span, RUNS, *verdict("idle.rss_mb", max(rss))])
+    for number, name in enumerate(names):
+        rss = [run[2][number] for run in runs]
+        judged = verdict("idle.rss_mb", max(rss)) if number == 0 else ("", "")
+        rows.append([name + ": peak RSS, MB (10^6 bytes)", *spread(rss, 1), RUNS, *judged])
     table("idle: nearby host on a private bus with nearby simulate, nobody near",
           ["figure", "median", "range", "n", "target", ""], rows)
     print("  nearby host, last run, by thread: "

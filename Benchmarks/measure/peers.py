@@ -52,6 +52,7 @@ def clients(paths):
     commands = {
         "nearby": [paths.nearby, "join", "--app-id", APP, "--adapter", "hci1", "--json"],
         "bleak": [paths.python, LAB / "lab" / "peers" / "alone.py", "client", "bleak", "hci1"],
+        "C": [paths.c / "bare_client", "hci1"],
     }
     if has(paths, "simplepyble"):
         commands["SimpleBLE"] = [paths.python, LAB / "lab" / "peers" / "simpleble_join.py", ADAPTER, SERVICE, MESSAGE,
@@ -157,13 +158,14 @@ def measure(paths):
         ]),
     )
     cpu, memory = of("cpu_us"), of("peak_kb")
-    rows = [asked("client's CPU, scan to disconnect: nearby / bleak", "peers.client.cpu", cpu(joined["nearby"]),
-                  cpu(joined["bleak"]))]
-    if "SimpleBLE" in joined:
-        rows.append(asked("the same: nearby / SimpleBLE", "peers.client.cpu", cpu(joined["nearby"]),
-                          cpu(joined["SimpleBLE"])))
-        rows.append(asked("client's peak RSS: nearby / SimpleBLE", "peers.client.rss", memory(joined["nearby"]),
-                          memory(joined["SimpleBLE"])))
+    rows = []
+    for name in ("nearby", "C"):
+        for other in ("bleak", "SimpleBLE") if "SimpleBLE" in joined else ("bleak",):
+            rows.append(asked(f"client's CPU, scan to disconnect: {name} / {other}", "peers.client.cpu",
+                              cpu(joined[name]), cpu(joined[other])))
+        if "SimpleBLE" in joined:
+            rows.append(asked(f"client's peak RSS: {name} / SimpleBLE", "peers.client.rss", memory(joined[name]),
+                              memory(joined["SimpleBLE"])))
     for name in ("nearby", "C", "C, following"):
         ours, theirs = served[name]["handoffs"], served["dbus-fast"]["handoffs"]
         rows.append(asked(f"host, write to notification: {name} / dbus-fast", "peers.host.gap", of("gap_us")(ours),

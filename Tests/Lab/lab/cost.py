@@ -120,19 +120,24 @@ def by_purpose(messages):
 class Cost(Measurement):
     CLIENTS = ("nearby", "bleak", "SimpleBLE")
     HOSTS = ("nearby", "dbus-fast", "bless", "bluez-peripheral")
-    # libdbus and next to nothing else (Benchmarks/C/bare_host.c): the least that it can cost, without and with following
-    # bluetoothd and its centrals, where there is a compiler.
-    FLOOR = ("C", "C, following")
+    # libdbus and next to nothing else (Benchmarks/C/bare_*.c), where there is a compiler: the least that it can cost; a
+    # host's without and with following bluetoothd and its centrals.
+    CLIENT_FLOOR = ("C",)
+    HOST_FLOOR = ("C", "C, following")
 
     def __init__(self, lab):
         super().__init__(lab)
-        self.hosts_tried = self.HOSTS + (self.FLOOR if os.environ.get("LAB_BARE_HOST") else ())
+        self.bare = os.environ.get("LAB_BARE")
+        self.clients_tried = self.CLIENTS + (self.CLIENT_FLOOR if self.bare else ())
+        self.hosts_tried = self.HOSTS + (self.HOST_FLOOR if self.bare else ())
 
     def client(self, name):
         if name == "nearby":
             return [os.environ["LAB_NEARBY"], "join", "--app-id", envelope.APP, "--adapter", "hci1", "--json"]
         if name == "bleak":
             return python(ALONE, "client", name, "hci1")
+        if name in self.CLIENT_FLOOR:
+            return [os.path.join(self.bare, "client"), "hci1"]
         return python(
             os.path.join(HERE, "peers", "simpleble_join.py"), self.lab.adapter("hci1").address, envelope.SERVICE,
             envelope.MESSAGE, envelope.join_request().decode())
@@ -141,8 +146,8 @@ class Cost(Measurement):
         if name == "nearby":
             more = [each for pair in envelope.PAYLOAD.items() for each in ("--payload", "=".join(pair))]
             return [os.environ["LAB_NEARBY"], "host", "--app-id", envelope.APP, "--adapter", "hci0", "--json", *more]
-        if name in self.FLOOR:
-            return [os.environ["LAB_BARE_HOST"], "hci0", *(["follow"] if name == "C, following" else [])]
+        if name in self.HOST_FLOOR:
+            return [os.path.join(self.bare, "host"), "hci0", *(["follow"] if name == "C, following" else [])]
         return python(ALONE, "host", name, "hci0")
 
     async def proxy(self):
@@ -204,8 +209,8 @@ class Cost(Measurement):
         watch = Watch(self.lab.recorder, "hci1")
         cold, warm = Table(), Table()
         for number in range(count):
-            for turn in range(len(self.CLIENTS)):
-                name = self.CLIENTS[(number + turn) % len(self.CLIENTS)]
+            for turn in range(len(self.clients_tried)):
+                name = self.clients_tried[(number + turn) % len(self.clients_tried)]
                 host = await Peripheral(self.lab, answers(envelope.handoff(), pause=0)).start()
                 await self.one_client(watch, cold, name, host)
                 await self.one_client(watch, warm, name, host)
@@ -224,10 +229,12 @@ class Cost(Measurement):
             "own": ("… of which the application's", "{:.0f}"),
             "commands": ("HCI commands", "{:.0f}"),
         }
-        cold.print("client, cold", self.CLIENTS, rows)
-        warm.print("client, BlueZ's cache warm", self.CLIENTS, rows)
-        for title, table in (("cold", cold), ("warm", warm)):
-            table.ratios(title, "nearby", (
+        cold.print("client, cold", self.clients_tried, rows)
+        warm.print("client, BlueZ's cache warm", self.clients_tried, rows)
+        every = [(title, table, name) for title, table in (("cold", cold), ("warm", warm))
+                 for name in ("nearby", *self.clients_tried[len(self.CLIENTS):])]
+        for title, table, name in every:
+            table.ratios(title, name, (
                 ("notification", "scan → notification", "SimpleBLE", 1.05),
                 ("notification", "scan → notification", "bleak", 0.67),
                 ("cpu", "CPU scan → disconnected", "SimpleBLE", 0.3),
@@ -240,7 +247,7 @@ class Cost(Measurement):
         proxy, log = await self.proxy()
         table, calls = Table(), {}
         for _ in range(count):
-            for name in self.CLIENTS:
+            for name in self.clients_tried:
                 host = await Peripheral(self.lab, answers(envelope.handoff(), pause=0)).start()
                 start = os.path.getsize(log)
                 await self.one_client(watch, Table(), name, host, **PROXIED)
@@ -252,10 +259,10 @@ class Cost(Measurement):
                     connections=sum(each.direction == "connection" for each in found))
                 await self.lab.clean()
         proxy.kill()
-        table.print("client, D-Bus, cold", self.CLIENTS, {
+        table.print("client, D-Bus, cold", self.clients_tried, {
             "sent": ("messages sent", "{:.0f}"), "calls": ("… of which calls", "{:.0f}"),
             "received": ("messages received", "{:.0f}"), "connections": ("connections", "{:.0f}")})
-        for name in self.CLIENTS:
+        for name in self.clients_tried:
             print(f"{name} calls: {', '.join(calls[name])}")
 
     @staticmethod
