@@ -216,16 +216,23 @@ extension RadioCore {
         case .off:
             use.notify = .starting([waiter])
             send(GattCharacteristic1.startNotify(path)) { [device = links[id]?.path] core, result in
-                core.startNotifyAnswered(id, path, result)
-                core.stopForgottenNotify(device, path, result)
+                core.startNotifyAnswered(id, device, path, result)
             }
         }
         return await wait(waiter, timeout: nil)
     }
 
-    private func startNotifyAnswered(_ id: UInt64, _ path: ObjectPath, _ result: Result<[DBusValue], DBusError>) {
+    private func startNotifyAnswered(
+        _ id: UInt64, _ device: ObjectPath?, _ path: ObjectPath, _ result: Result<[DBusValue], DBusError>
+    ) {
         guard let link = links[id], let use = link.characteristics[path], case .starting(var waiting) = use.notify
-        else { return }
+        else {
+            // The link was let go of meanwhile, and stays up: nobody else ends what has begun on it.
+            if case .success = result, let device, activeLinks[device] == nil, view.devices[device]?.connected == true {
+                send(GattCharacteristic1.stopNotify(path)) { _, _ in }
+            }
+            return
+        }
         // `InProgress`: this connection to the bus is subscribed already, which is what was asked for.
         if case .failure(let error) = result, error.name != BlueZError.inProgress {
             use.notify = .off
@@ -235,15 +242,6 @@ extension RadioCore {
         use.notify = .on
         wake(&waiting)
         if use.subscribers.isEmpty { stopNotify(path, use) }
-    }
-
-    /// Of a link that was let go of while it was being subscribed to, and stays up.
-    private func stopForgottenNotify(
-        _ device: ObjectPath?, _ path: ObjectPath, _ result: Result<[DBusValue], DBusError>
-    ) {
-        guard case .success = result, let device, activeLinks[device] == nil, view.devices[device]?.connected == true
-        else { return }
-        send(GattCharacteristic1.stopNotify(path)) { _, _ in }
     }
 
     func stopNotify(_ path: ObjectPath, _ use: CharacteristicUse) {

@@ -5,6 +5,7 @@ import asyncio
 import importlib
 import logging
 import os
+import signal
 import sys
 import time
 
@@ -91,6 +92,7 @@ def main():
     options = arguments()
     cases.load()
     if options.do == "list":
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # its reader may have seen enough
         for case in cases.chosen(options.filter, options.core):
             print(f"{case.name:44} {'core' if case.core else '    '} {case.about} {' '.join(case.bugs)}".rstrip())
         return 0
