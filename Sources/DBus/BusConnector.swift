@@ -33,11 +33,12 @@ public final class BusConnector: Sendable {
     }
 
     /// Starts, as a stream (the newest 16 events are kept). Ending the stream stops the connector, and stopping the
-    /// connector ends the stream.
+    /// connector ends the stream. Of a connector that has started already the stream is empty, and changes nothing.
     public func events() -> AsyncStream<BusEvent> {
         let (stream, writer) = AsyncStream.makeStream(of: BusEvent.self, bufferingPolicy: .bufferingNewest(16))
-        writer.onTermination = { [loop, state] _ in loop.execute { state.stop() } }
-        loop.execute { [state] in state.start({ writer.yield($0) }, onStop: { writer.finish() }) }
+        let starter = Starter()
+        writer.onTermination = { [loop, state] _ in loop.execute { state.stop(startedBy: starter) } }
+        loop.execute { [state] in state.start({ writer.yield($0) }, onStop: { writer.finish() }, starter) }
         return stream
     }
 
@@ -47,12 +48,16 @@ public final class BusConnector: Sendable {
     }
 }
 
+/// Who started a connector, by its identity.
+private final class Starter: Sendable {}
+
 /// `@unchecked Sendable`: the variables are touched on the loop only.
 private final class ConnectorState: @unchecked Sendable {
     private let address: BusAddress
     private let loop: EventLoop
     private var handler: (@Sendable (BusEvent) -> Void)?
     private var onStop: (@Sendable () -> Void)?
+    private var starter: Starter?
     private var stopped = false
     private var opening: ConnectionOpening?
     private var connection: DBusConnection?
@@ -66,14 +71,21 @@ private final class ConnectorState: @unchecked Sendable {
         self.loop = loop
     }
 
-    func start(_ handler: @escaping @Sendable (BusEvent) -> Void, onStop: (@Sendable () -> Void)?) {
+    func start(
+        _ handler: @escaping @Sendable (BusEvent) -> Void, onStop: (@Sendable () -> Void)?, _ starter: Starter? = nil
+    ) {
         guard self.handler == nil, !stopped else {
             onStop?()
             return
         }
         self.handler = handler
         self.onStop = onStop
+        self.starter = starter
         attempt()
+    }
+
+    func stop(startedBy starter: Starter) {
+        if self.starter === starter { stop() }
     }
 
     func stop() {

@@ -88,7 +88,9 @@ extension MatchRule {
     /// An apostrophe ends the quotes, stands escaped, and opens them again; nothing else is special inside them.
     private static func escaped(_ value: String) -> String {
         guard value.utf8.contains(UInt8(ascii: "'")) else { return value }
-        return value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+        // By scalars: with a combining mark behind it, an apostrophe is part of another character.
+        return value.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false).map(String.init)
+            .joined(separator: "'\\''")
     }
 
     private static func kindName(_ kind: DBusMessage.Kind) -> String {

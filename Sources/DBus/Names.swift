@@ -6,12 +6,12 @@
 package enum Names {
     /// An interface or error name: two or more elements of letters, digits and `_`, none starting with a digit.
     package static func isInterface(_ name: String) -> Bool {
-        elements(name, hyphens: false, digitsFirst: false, atLeast: 2)
+        elements(name.utf8, hyphens: false, digitsFirst: false, atLeast: 2)
     }
 
     /// A method, signal or property name: one element.
     package static func isMember(_ name: String) -> Bool {
-        elements(name, hyphens: false, digitsFirst: false, atLeast: 1) && !name.utf8.contains(UInt8(ascii: "."))
+        elements(name.utf8, hyphens: false, digitsFirst: false, atLeast: 1) && !name.utf8.contains(UInt8(ascii: "."))
     }
 
     /// A name of a connection: well-known (`org.bluez`) or unique (`:1.42`).
@@ -21,18 +21,21 @@ package enum Names {
 
     package static func isUnique(_ name: String) -> Bool {
         guard name.utf8.first == UInt8(ascii: ":"), name.utf8.count <= Limits.nameBytes else { return false }
-        return elements(String(name.dropFirst()), hyphens: true, digitsFirst: true, atLeast: 2)
+        // A byte: the first character may be more than its colon.
+        return elements(name.utf8.dropFirst(), hyphens: true, digitsFirst: true, atLeast: 2)
     }
 
     package static func isWellKnown(_ name: String) -> Bool {
-        elements(name, hyphens: true, digitsFirst: false, atLeast: 2)
+        elements(name.utf8, hyphens: true, digitsFirst: false, atLeast: 2)
     }
 
-    private static func elements(_ name: String, hyphens: Bool, digitsFirst: Bool, atLeast minimum: Int) -> Bool {
-        guard name.utf8.count <= Limits.nameBytes else { return false }
+    private static func elements(
+        _ name: some Collection<UInt8>, hyphens: Bool, digitsFirst: Bool, atLeast minimum: Int
+    ) -> Bool {
+        guard name.count <= Limits.nameBytes else { return false }
         var count = 1
         var length = 0
-        for byte in name.utf8 {
+        for byte in name {
             switch byte {
             case UInt8(ascii: "."):
                 guard length > 0 else { return false }

@@ -152,6 +152,21 @@ import Testing
         }
     }
 
+    @Test func aSecondStreamOfAConnectorIsEmptyAndChangesNothing() async throws {
+        let bus = try await PrivateBus()
+        defer { withExtendedLifetime(bus) {} }
+        let loop = EventLoop(name: "test")
+        let connector = BusConnector(bus.busAddress, on: loop)
+        let inbox = Inbox<BusEvent>()
+        connector.start { inbox.put($0) }
+        guard case .connected(let connection) = try await inbox.next() else { throw DBusError(.noBus, "none") }
+        for await event in connector.events() { Issue.record("an event of somebody else's: \(event)") }
+        // What its end asks for has been done by the loop's next turn.
+        await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
+        #expect(try await connection.nameOwner(of: "org.freedesktop.DBus") == "org.freedesktop.DBus")
+        connector.stop()
+    }
+
     @Test func lettingGoOfAConnectionClosesIt() async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }

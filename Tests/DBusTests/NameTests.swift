@@ -16,6 +16,8 @@ import Testing
         String(repeating: "s", count: 255), String(repeating: "s", count: 256),
         "a." + String(repeating: "b", count: 253), "a." + String(repeating: "b", count: 254),
         String(repeating: "a", count: 255), String(repeating: "a", count: 256),
+        // One character, and two scalars.
+        ":\u{301}1.2", ":\u{200D}a.b", "/\u{301}a", "a.\u{301}b", "a\u{301}.b",
     ]
 
     @Test(arguments: texts.filter { !$0.utf8.contains(0) })
@@ -76,6 +78,10 @@ import Testing
             try rule.text()
                 == #"type='signal',sender='org.bluez',path='/a',interface='a.b',member='C',arg0='it'\''s'"#)
         #expect(try MatchRule(kind: nil).text() == "")
+        // The apostrophe is not a character of its own here.
+        #expect(
+            try MatchRule(kind: nil, arg0: "it'\u{301}s").text().unicodeScalars.elementsEqual(
+                "arg0='it'\\''\u{301}s'".unicodeScalars))
     }
 
     @Test(arguments: [
