@@ -4,7 +4,6 @@
 #define BARE_H
 
 #include <dbus/dbus.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,5 +71,35 @@ static inline void add(DBusMessageIter *iterator, int type, const void *value) {
 }
 
 static inline void add_text(DBusMessageIter *iterator, int type, const char *text) { add(iterator, type, &text); }
+
+static inline void property(DBusMessageIter *dictionary, const char *name, int type, const void *value) {
+    DBusMessageIter entry = open(dictionary, DBUS_TYPE_DICT_ENTRY, NULL);
+    add_text(&entry, DBUS_TYPE_STRING, name);
+    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, (char[]){(char)type, 0});
+    add(&variant, type, value);
+    dbus_message_iter_close_container(&entry, &variant);
+    dbus_message_iter_close_container(dictionary, &entry);
+}
+
+static inline void text_property(DBusMessageIter *dictionary, const char *name, int type, const char *text) {
+    property(dictionary, name, type, &text);
+}
+
+static inline void texts_property(DBusMessageIter *dictionary, const char *name, const char *const *texts) {
+    DBusMessageIter entry = open(dictionary, DBUS_TYPE_DICT_ENTRY, NULL);
+    add_text(&entry, DBUS_TYPE_STRING, name);
+    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, "as");
+    DBusMessageIter array = open(&variant, DBUS_TYPE_ARRAY, "s");
+    for (; *texts; texts++) add_text(&array, DBUS_TYPE_STRING, *texts);
+    dbus_message_iter_close_container(&variant, &array);
+    dbus_message_iter_close_container(&entry, &variant);
+    dbus_message_iter_close_container(dictionary, &entry);
+}
+
+static inline void add_bytes(DBusMessageIter *iterator, const char *bytes) {
+    DBusMessageIter array = open(iterator, DBUS_TYPE_ARRAY, "y");
+    check(dbus_message_iter_append_fixed_array(&array, DBUS_TYPE_BYTE, &bytes, (int)strlen(bytes)), "memory");
+    dbus_message_iter_close_container(iterator, &array);
+}
 
 #endif

@@ -21,18 +21,15 @@ static bool resolved, connected;
 // The calls whose answers are waited for.
 static dbus_uint32_t connecting, subscribing, writing, disconnecting, listing;
 
-static void keep(char **list, int *count, const char *path) {
-    for (int index = 0; index < *count; index++) {
-        if (strcmp(list[index], path) == 0) return;
-    }
-    if (*count < KNOWN) list[(*count)++] = strdup(path);
-}
-
 static bool keeps(char **list, int count, const char *path) {
     for (int index = 0; index < count; index++) {
         if (strcmp(list[index], path) == 0) return true;
     }
     return false;
+}
+
+static void keep(char **list, int *count, const char *path) {
+    if (*count < KNOWN && !keeps(list, *count, path)) list[(*count)++] = strdup(path);
 }
 
 static const char *characteristic(void) {
@@ -51,20 +48,8 @@ static void start_discovery(void) {
     DBusMessageIter iterator;
     dbus_message_iter_init_append(call, &iterator);
     DBusMessageIter filter = open(&iterator, DBUS_TYPE_ARRAY, "{sv}");
-    DBusMessageIter entry = open(&filter, DBUS_TYPE_DICT_ENTRY, NULL);
-    add_text(&entry, DBUS_TYPE_STRING, "UUIDs");
-    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, "as");
-    DBusMessageIter uuids = open(&variant, DBUS_TYPE_ARRAY, "s");
-    add_text(&uuids, DBUS_TYPE_STRING, SERVICE);
-    dbus_message_iter_close_container(&variant, &uuids);
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(&filter, &entry);
-    entry = open(&filter, DBUS_TYPE_DICT_ENTRY, NULL);
-    add_text(&entry, DBUS_TYPE_STRING, "Transport");
-    variant = open(&entry, DBUS_TYPE_VARIANT, "s");
-    add_text(&variant, DBUS_TYPE_STRING, "le");
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(&filter, &entry);
+    texts_property(&filter, "UUIDs", (const char *const[]){SERVICE, NULL});
+    text_property(&filter, "Transport", DBUS_TYPE_STRING, "le");
     dbus_message_iter_close_container(&iterator, &filter);
     send_message(call);
     send_message(call_adapter(adapter, "org.bluez.Adapter1", "StartDiscovery"));
@@ -86,17 +71,9 @@ static void write_request(void) {
     DBusMessage *call = call_bluez(characteristic(), CHARACTERISTIC, "WriteValue");
     DBusMessageIter iterator;
     dbus_message_iter_init_append(call, &iterator);
-    DBusMessageIter bytes = open(&iterator, DBUS_TYPE_ARRAY, "y");
-    const char *start = request;
-    check(dbus_message_iter_append_fixed_array(&bytes, DBUS_TYPE_BYTE, &start, (int)strlen(request)), "memory");
-    dbus_message_iter_close_container(&iterator, &bytes);
+    add_bytes(&iterator, request);
     DBusMessageIter options = open(&iterator, DBUS_TYPE_ARRAY, "{sv}");
-    DBusMessageIter entry = open(&options, DBUS_TYPE_DICT_ENTRY, NULL);
-    add_text(&entry, DBUS_TYPE_STRING, "type");
-    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, "s");
-    add_text(&variant, DBUS_TYPE_STRING, "request");
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(&options, &entry);
+    text_property(&options, "type", DBUS_TYPE_STRING, "request");
     dbus_message_iter_close_container(&iterator, &options);
     writing = send_message(call);
 }

@@ -9,7 +9,6 @@
 // Prints "serving" once it is registered.
 #include "bare.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #define ROOT "/bare"
@@ -31,36 +30,12 @@ static long long now_ms(void) {
     return time.tv_sec * 1000LL + time.tv_nsec / 1000000;
 }
 
-static void property(DBusMessageIter *dictionary, const char *name, int type, const void *value) {
-    DBusMessageIter entry = open(dictionary, DBUS_TYPE_DICT_ENTRY, NULL);
-    add_text(&entry, DBUS_TYPE_STRING, name);
-    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, (char[]){(char)type, 0});
-    add(&variant, type, value);
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(dictionary, &entry);
-}
-
-static void text_property(DBusMessageIter *dictionary, const char *name, int type, const char *text) {
-    property(dictionary, name, type, &text);
-}
-
 static void flag_property(DBusMessageIter *dictionary, const char *name, dbus_bool_t flag) {
     property(dictionary, name, DBUS_TYPE_BOOLEAN, &flag);
 }
 
 static void number_property(DBusMessageIter *dictionary, const char *name, dbus_uint32_t number) {
     property(dictionary, name, DBUS_TYPE_UINT32, &number);
-}
-
-static void texts_property(DBusMessageIter *dictionary, const char *name, const char *const *texts) {
-    DBusMessageIter entry = open(dictionary, DBUS_TYPE_DICT_ENTRY, NULL);
-    add_text(&entry, DBUS_TYPE_STRING, name);
-    DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, "as");
-    DBusMessageIter array = open(&variant, DBUS_TYPE_ARRAY, "s");
-    for (; *texts; texts++) add_text(&array, DBUS_TYPE_STRING, *texts);
-    dbus_message_iter_close_container(&variant, &array);
-    dbus_message_iter_close_container(&entry, &variant);
-    dbus_message_iter_close_container(dictionary, &entry);
 }
 
 // MARK: Objects
@@ -124,10 +99,7 @@ static void properties_changed(const char *path, const char *interface, const ch
         DBusMessageIter entry = open(&changed, DBUS_TYPE_DICT_ENTRY, NULL);
         add_text(&entry, DBUS_TYPE_STRING, name);
         DBusMessageIter variant = open(&entry, DBUS_TYPE_VARIANT, "ay");
-        DBusMessageIter array = open(&variant, DBUS_TYPE_ARRAY, "y");
-        const char *bytes = value;
-        check(dbus_message_iter_append_fixed_array(&array, DBUS_TYPE_BYTE, &bytes, (int)strlen(bytes)), "memory");
-        dbus_message_iter_close_container(&variant, &array);
+        add_bytes(&variant, value);
         dbus_message_iter_close_container(&entry, &variant);
         dbus_message_iter_close_container(&changed, &entry);
     } else {

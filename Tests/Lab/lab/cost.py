@@ -5,6 +5,7 @@ Everything here is emulated: the seconds are no radio's and no processor's, only
 """
 import asyncio
 import dataclasses
+import itertools
 import os
 import resource
 import time
@@ -128,8 +129,8 @@ class Cost(Measurement):
     def __init__(self, lab):
         super().__init__(lab)
         self.bare = os.environ.get("LAB_BARE")
-        self.clients_tried = self.CLIENTS + (self.CLIENT_FLOOR if self.bare else ())
-        self.hosts_tried = self.HOSTS + (self.HOST_FLOOR if self.bare else ())
+        self.client_floor, self.host_floor = (self.CLIENT_FLOOR, self.HOST_FLOOR) if self.bare else ((), ())
+        self.clients_tried, self.hosts_tried = self.CLIENTS + self.client_floor, self.HOSTS + self.host_floor
 
     def client(self, name):
         if name == "nearby":
@@ -231,9 +232,7 @@ class Cost(Measurement):
         }
         cold.print("client, cold", self.clients_tried, rows)
         warm.print("client, BlueZ's cache warm", self.clients_tried, rows)
-        every = [(title, table, name) for title, table in (("cold", cold), ("warm", warm))
-                 for name in ("nearby", *self.clients_tried[len(self.CLIENTS):])]
-        for title, table, name in every:
+        for (title, table), name in itertools.product((("cold", cold), ("warm", warm)), ("nearby", *self.client_floor)):
             table.ratios(title, name, (
                 ("notification", "scan → notification", "SimpleBLE", 1.05),
                 ("notification", "scan → notification", "bleak", 0.67),
@@ -312,7 +311,7 @@ class Cost(Measurement):
             "exchange": ("D-Bus messages a handoff: the exchange", "{:.0f}"),
             "advertising": ("… to advertise again", "{:.0f}"),
             "objects": ("… about bluetoothd's objects", "{:.0f}")})
-        for name in ("nearby", *self.hosts_tried[len(self.HOSTS):]):
+        for name in ("nearby", *self.host_floor):
             table.ratios("host", name, (
                 ("gap", "ATT write received → notification sent", "dbus-fast", 0.6),
                 ("cpu", "CPU a handoff", "dbus-fast", 0.3)))
