@@ -2,6 +2,7 @@
 
 internal import BluetoothLE
 internal import DBus
+internal import SimulatedRadio
 
 /// One adapter with everything that bluetoothd knows about it. Its interfaces stand in files of their own.
 @BlueZSimulatorActor
@@ -68,27 +69,34 @@ final class Adapter: ControllerDelegate {
 
     /// Puts the adapter on the bus: InterfacesAdded.
     func appear() {
-        controller.attach(self)
+        let links = controller.attach(self)
         isPowered = controller.isPowered
         presence.export([adapter1, gattManager, advertising], at: path, owner: self)
+        for link in links {
+            // Connected is all that it ever learns of them (MGMT_OP_GET_CONNECTIONS): nobody answers on their ATT channel.
+            _ = device(link.address) { device in
+                device.leftover = link
+                device.isConnected = true
+            }
+        }
     }
 
     /// Takes the adapter and all its devices from the bus: InterfacesRemoved.
     func disappear() {
         for device in devices.values { drop(device) }
         devices = [:]
-        releaseAll()
+        releaseAll(.stopped)
         presence.unexport(path)
     }
 
-    /// Ends everything without a word on the bus, as a daemon that dies.
-    func releaseAll() {
-        for device in devices.values { device.discard() }
+    /// Ends everything without a word on the bus.
+    func releaseAll(_ end: DaemonEnd) {
+        for device in devices.values { device.discard(end) }
         devices = [:]
         discovery.reset()
         server.reset()
         advertising.reset()
-        controller.detach()
+        controller.detach(end)
         isReleased = true
         kept = nil
     }
@@ -143,7 +151,7 @@ final class Adapter: ControllerDelegate {
     }
 
     private func drop(_ device: Device1) {
-        device.discard()
+        device.discard(.stopped)
         presence.unexport(device.path)
     }
 
@@ -232,9 +240,15 @@ final class Adapter: ControllerDelegate {
         let device = server.centralDisconnected(central)
         if let device, device.central == central {
             device.central = nil
-            if device.connection == nil { linkEnded(device, reason: reason) }
+            if device.connection == nil, device.leftover == nil { linkEnded(device, reason: reason) }
         }
         if !server.hasCentrals { advertising.centralsGone() }
+    }
+
+    func leftoverLost(_ link: LinkInfo, reason: DisconnectReason) {
+        guard let device = devices[link.address], device.leftover == link else { return }
+        device.leftover = nil
+        if device.connection == nil, device.central == nil { linkEnded(device, reason: reason) }
     }
 
     func centralRead(

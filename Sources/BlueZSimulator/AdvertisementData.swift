@@ -19,6 +19,13 @@ struct AdvertisementData: Sendable, Hashable {
     var hasTxPower = false
     var wantsInstance = false
 
+    /// What bluetoothd reads, and refreshes the advertisement for.
+    static let properties: Set = [
+        "Type", "Discoverable", "ServiceUUIDs", "SolicitUUIDs", "ManufacturerData", "ServiceData", "Includes",
+        "LocalName", "Appearance", "Duration", "Timeout", "DiscoverableTimeout", "MinInterval", "MaxInterval",
+        "TxPower",
+    ]
+
     /// - Throws: "Failed to parse advertisement." for the first property that bluetoothd would refuse.
     init(
         parsing properties: [String: DBusValue],

@@ -46,9 +46,12 @@ public struct BehaviourProfile: Sendable, Hashable {
 
     /// `Disconnect` is answered before `Connected` is told: before 5.79 (src/device.c, device_remove_connection).
     public var answersDisconnectFirst: Bool
-    /// The longest value, in bytes, that a central may write to a local characteristic. Before 5.69 bluetoothd
-    /// refuses 511 and 512 bytes with "invalid attribute value length" (bluez/bluez#570).
+    /// The longest value, in bytes, that a central may write to a local characteristic. From 5.56 to 5.68 bluetoothd
+    /// counts the request's header, and refuses 511 and 512 bytes with "invalid attribute value length"
+    /// (bluez/bluez#570).
     public var longestWrite: Int
+    /// The same of prepared writes, whose header is longer.
+    public var longestPreparedWrite: Int
     /// An application's `Failed` may name the ATT error that the central gets: 5.66 and later. Before, it is 0x80.
     public var passesApplicationErrors: Bool
     /// Before 5.60 bluetoothd gathers what an application notifies within 10 ms for a central that takes the
@@ -58,9 +61,9 @@ public struct BehaviourProfile: Sendable, Hashable {
     /// Longer data than a legacy advertisement holds goes out as extended advertising (5.76 and later), which legacy
     /// scanners do not see; else it is refused.
     public var fallsBackToExtendedAdvertising: Bool
-    /// A long write of more than 504 bytes at a small MTU reaches the application as two WriteValue calls. Seen on
-    /// 5.66: prepared writes of 512 bytes at MTU 23.
-    public var splitsLongWrites: Bool
+    /// A registered advertisement that has become too long ends the daemon (BlueZ commit 6b5447583): 5.56 to 5.74. Before,
+    /// what was on the air stays there.
+    public var diesOfRefusedRefreshes: Bool
 
     /// How long the kernel goes on discovering for a daemon that was killed; meanwhile the next one answers
     /// StartDiscovery with `InProgress`. 7.3 s was seen on 5.66.
@@ -70,6 +73,10 @@ public struct BehaviourProfile: Sendable, Hashable {
     public var diesOfServiceFilters: Bool
 
     // MARK: Faults, off unless said otherwise
+
+    /// A long write of more than 504 bytes reaches the application as two WriteValue calls. Reported of 5.66, with
+    /// prepared writes of 512 bytes at MTU 23; the lab's 5.66 refuses them (`stack/long-writes`).
+    public var splitsLongWrites = false
 
     /// `ServicesResolved` turns true before the GATT objects are exported (bluez/bluez#1489).
     public var resolvesBeforeExporting = false
@@ -102,11 +109,13 @@ public struct BehaviourProfile: Sendable, Hashable {
         hasHandleProperty = version >= Version(5, 72)
         hasAdvertisingCapabilities = version >= Version(5, 70)
         readsAdvertisingInterval = version >= Version(5, 56)
-        longestWrite = version >= Version(5, 69) ? 512 : 510
+        let countsTheHeader = (Version(5, 56)..<Version(5, 69)).contains(version)
+        longestWrite = countsTheHeader ? 510 : 512
+        longestPreparedWrite = countsTheHeader ? 508 : 512
         passesApplicationErrors = version >= Version(5, 66)
         losesQuickNotifications = version < Version(5, 60)
         fallsBackToExtendedAdvertising = version >= Version(5, 76)
-        splitsLongWrites = version < Version(5, 69)
+        diesOfRefusedRefreshes = (Version(5, 56)..<Version(5, 75)).contains(version)
         diesOfServiceFilters = version == Version(5, 87)
     }
 

@@ -28,6 +28,10 @@ public final class BlueZSimulator {
     private var presence: BusPresence?
     private var adapters: [String: Adapter] = [:]
     private var agents = AgentManager1()
+    /// The daemon's start while it is under way, and how often it has been ended: a start that was overtaken by an end
+    /// does not become a daemon.
+    private(set) var starting: Task<DBusError?, Never>?
+    private var ends = 0
     /// By adapter: until when the kernel goes on discovering for a daemon that was killed.
     private var discoveryHeldUpUntil: [String: ContinuousClock.Instant] = [:]
 
@@ -44,7 +48,7 @@ public final class BlueZSimulator {
     }
 
     isolated deinit {
-        for adapter in adapters.values { adapter.releaseAll() }
+        for adapter in adapters.values { adapter.releaseAll(.stopped) }
         presence?.close()
     }
 
@@ -67,7 +71,7 @@ public final class BlueZSimulator {
             radios[name] = medium.addAdapter(name: name, configuration: configuration(profile))
         }
         let simulator = BlueZSimulator(bus: bus, medium: medium, profile: profile, order: order, radios: radios)
-        try await simulator.begin()
+        try await simulator.revive()
         return simulator
     }
 
@@ -93,25 +97,34 @@ public final class BlueZSimulator {
             notificationScope: .central,
             longWrites: profile.splitsLongWrites ? .split(at: 504) : .whole,
             longestWrite: profile.longestWrite,
+            longestPreparedWrite: profile.longestPreparedWrite,
             maximumAdvertisements: Int(Limits.advertisingInstances)
         )
     }
 
-    private func begin() async throws(DBusError) {
+    /// - Parameter before: How often it had been ended when this was asked for.
+    private func begin(_ before: Int) async throws(DBusError) {
         let connection = try await DBusConnection.open(bus, on: BlueZSimulatorActor.loop)
         let presence = BusPresence(connection: connection)
         do throws(DBusError) {
             try await presence.open()
+            guard ends == before else { throw DBusError(.closed, "the simulator was ended while it started") }
             presence.onClientGone = { [weak self] client in self?.clientGone(client) }
             self.presence = presence
             agents = AgentManager1()
             presence.export([agents], at: "/org/bluez", owner: agents)
             for name in order where plugged.contains(name) { add(name, presence) }
             try await presence.takeName()
+            guard ends == before else { throw DBusError(.closed, "the simulator was ended while it started") }
         } catch {
-            end()
-            presence.close()
+            if self.presence === presence { end(.stopped) } else { presence.close() }
             throw error
+        }
+        // bluetoothd ends with its bus.
+        Task { [weak self, weak presence] in
+            _ = await connection.closed
+            guard let self, let presence, self.presence === presence else { return }
+            self.end(.stopped)
         }
     }
 
@@ -131,8 +144,11 @@ public final class BlueZSimulator {
         for adapter in adapters.values { adapter.clientGone(client) }
     }
 
-    private func end() {
-        for adapter in adapters.values { adapter.releaseAll() }
+    private func end(_ end: DaemonEnd) {
+        ends += 1
+        // Who is killed says nothing on its way out.
+        if end == .killed { presence?.close() }
+        for adapter in adapters.values { adapter.releaseAll(end) }
         adapters = [:]
         presence?.close()
         presence = nil
@@ -140,22 +156,45 @@ public final class BlueZSimulator {
 
     // MARK: The daemon's life
 
-    /// Ends the simulator as SIGTERM ends bluetoothd: applications are told that their advertisements are released.
+    /// Ends the simulator as SIGTERM ends bluetoothd: links are taken down, and applications are told that nobody is
+    /// subscribed and that their advertisements are released.
     public func stop() async {
-        for adapter in adapters.values { adapter.advertising.releaseAll() }
-        end()
+        for adapter in adapters.values {
+            adapter.server.dropCentrals()
+            adapter.advertising.releaseAll()
+        }
+        end(.stopped)
     }
 
     /// Ends the daemon as `kill -9` does: its name goes, and nobody is told anything else.
+    ///
+    /// What the kernel has goes on without it: advertisements stay on the air until the next daemon, links stay up for
+    /// 2 s (ours) or 4 s (the centrals'), and nobody answers on them. The next daemon finds those that are left
+    /// `Connected`.
     public func crash() {
         let end = medium.clock.now.advanced(by: profile.discoveryOutlivesCrash)
         for (name, adapter) in adapters where adapter.discovery.isActive { discoveryHeldUpUntil[name] = end }
-        self.end()
+        self.end(.killed)
     }
 
     /// Brings a daemon back that has crashed or was stopped: everything is there again, and nothing is registered.
+    ///
+    /// - Throws: What `start` throws, and `closed` when it is ended before it is there.
     public func revive() async throws(DBusError) {
-        if presence == nil { try await begin() }
+        while let starting { _ = await starting.value }
+        guard presence == nil else { return }
+        let before = ends
+        let start = Task { () -> DBusError? in
+            defer { starting = nil }
+            do throws(DBusError) {
+                try await begin(before)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        starting = start
+        if let failure = await start.value { throw failure }
     }
 
     /// Kills the daemon and brings it back.
@@ -168,7 +207,7 @@ public final class BlueZSimulator {
     }
 
     /// Whether the daemon is on the bus.
-    public var isRunning: Bool { presence != nil }
+    public var isRunning: Bool { presence != nil && starting == nil }
 
     // MARK: Adapters
 

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 internal import BluetoothLE
+internal import SimulatedRadio
+
+/// How a daemon ends.
+enum DaemonEnd {
+    /// By SIGTERM, or because its bus is gone: it takes everything down, and the adapters too.
+    case stopped
+    /// By SIGKILL, or a crash.
+    case killed
+}
 
 /// What the radio tells the daemon.
 @BlueZSimulatorActor
@@ -9,6 +18,8 @@ protocol ControllerDelegate: AnyObject {
     func powerChanged(_ powered: Bool)
     func centralConnected(_ central: CentralID, address: BluetoothAddress, mtu: Int)
     func centralDisconnected(_ central: CentralID, reason: DisconnectReason)
+    /// A link that was up when the daemon began is down.
+    func leftoverLost(_ link: LinkInfo, reason: DisconnectReason)
     func centralRead(
         _ central: CentralID, _ characteristic: ServedCharacteristicID, offset: Int,
         answer: @escaping @BlueZSimulatorActor (Result<[UInt8], ATTError>) -> Void)

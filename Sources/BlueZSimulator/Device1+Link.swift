@@ -3,6 +3,15 @@
 internal import BluetoothLE
 internal import DBus
 
+/// One Connect: the application that waits, and what is under way for it.
+@BlueZSimulatorActor
+final class ConnectAttempt {
+    let call: MethodCall
+    var task: Task<Void, Never>?
+
+    init(_ call: MethodCall) { self.call = call }
+}
+
 // Connecting and disconnecting.
 extension Device1 {
     func connect(_ call: MethodCall) {
@@ -21,37 +30,44 @@ extension Device1 {
         } else {
             heard()
         }
-        pendingConnect = call
+        let attempt = ConnectAttempt(call)
+        pendingConnect = attempt
         let address = address
         let controller = adapter.controller
-        connectTask = Task { [weak self] in
+        attempt.task = Task { [weak self] in
             do throws(BluetoothError) {
                 let link = try await controller.connect(to: address, timeout: Limits.connectTimeout)
-                guard let self, self.pendingConnect != nil, !Task.isCancelled else { return await link.disconnect() }
-                self.connected(link)
+                guard let self, self.pendingConnect === attempt else { return await link.disconnect() }
+                self.connected(link, attempt)
             } catch {
-                self?.connectFailed(error)
+                // One that was called off has been answered, and another may be under way.
+                if let self, self.pendingConnect === attempt { self.connectFailed(error, attempt) }
             }
         }
     }
 
-    private func connectFailed(_ error: BluetoothError) {
-        // Nearly every failure has this text in real life: the kernel gives the daemon little to tell them apart.
-        let reply: ErrorReply = error.code == .poweredOff ? .adapterNotPowered : .connectionAbortedLocally
-        pendingConnect?.fail(reply)
+    private func connectFailed(_ error: BluetoothError, _ attempt: ConnectAttempt) {
         pendingConnect = nil
-        connectTask = nil
+        // Nearly every failure has this text in real life: the kernel gives the daemon little to tell them apart.
+        attempt.call.fail(error.code == .poweredOff ? .adapterNotPowered : .connectionAbortedLocally)
         heard()
     }
 
-    private func connected(_ link: any PeripheralConnection) {
+    /// Calls off what is under way.
+    func endConnecting() {
+        guard let attempt = pendingConnect else { return }
+        pendingConnect = nil
+        attempt.call.fail(.connectionCancelled)
+        attempt.task?.cancel()
+    }
+
+    private func connected(_ link: any PeripheralConnection, _ attempt: ConnectAttempt) {
+        pendingConnect = nil
         connection = link
-        connectTask = nil
         isConnected = true
         stopTemporaryTimer()
         if !adapter.profile.connectsSilently { signal(["Connected"]) }
-        pendingConnect?.reply()
-        pendingConnect = nil
+        attempt.call.reply()
         Task { [weak self] in
             let reason = await link.disconnection()
             guard let self, self.connection === link else { return }
@@ -118,12 +134,7 @@ extension Device1 {
     // MARK: Disconnecting
 
     func disconnect(_ call: MethodCall, removes: Bool = false) {
-        if let waiting = pendingConnect {
-            waiting.fail(.connectionCancelled)
-            pendingConnect = nil
-            connectTask?.cancel()
-            connectTask = nil
-        }
+        endConnecting()
         guard isConnected else {
             heard()
             return call.reply()
@@ -143,19 +154,18 @@ extension Adapter {
     func endLink(_ device: Device1) {
         if let connection = device.connection { Task { await connection.disconnect() } }
         if let central = device.central { controller.disconnect(central) }
+        if let leftover = device.leftover { controller.disconnect(leftover) }
     }
 
     /// A device's link is down: the signals and the answers to Disconnect, in bluetoothd's order.
     func linkEnded(_ device: Device1, reason: DisconnectReason) {
         device.disconnectTimer?.cancel()
         device.disconnectTimer = nil
-        device.pendingConnect?.fail(.connectionCancelled)
-        device.pendingConnect = nil
-        device.connectTask?.cancel()
-        device.connectTask = nil
+        device.endConnecting()
         guard device.isConnected else { return }
         if let connection = device.connection { Task { await connection.disconnect() } }
         device.connection = nil
+        device.leftover = nil
         device.isConnected = false
         device.servicesResolved = false
         for service in device.services { service.disconnected() }

@@ -2,6 +2,7 @@
 
 internal import BluetoothLE
 internal import DBus
+internal import SimulatedRadio
 
 /// org.bluez.Device1: one remote device, found, connected or remembered.
 ///
@@ -33,9 +34,9 @@ final class Device1: BusInterface {
     var connection: (any PeripheralConnection)?
     /// Its link to us, if it is ours.
     var central: CentralID?
-    /// The application that waits for Connect, and the attempt.
-    var pendingConnect: MethodCall?
-    var connectTask: Task<Void, Never>?
+    /// A link of the daemon before, which was killed, in either role.
+    var leftover: LinkInfo?
+    var pendingConnect: ConnectAttempt?
     /// Applications that wait for Disconnect (or RemoveDevice), and the time until the link is taken down.
     var pendingDisconnects: [(call: MethodCall, removes: Bool)] = []
     var disconnectTimer: Task<Void, Never>?
@@ -133,16 +134,15 @@ final class Device1: BusInterface {
         temporaryTimer = nil
     }
 
-    /// The device's object is going away: whoever waits for it hears so.
-    func discard() {
+    /// The device's object is going away: whoever waits for it hears so. A daemon that is killed tells nobody, its peers
+    /// neither.
+    func discard(_ end: DaemonEnd) {
         stopTemporaryTimer()
-        connectTask?.cancel()
         disconnectTimer?.cancel()
-        pendingConnect?.fail(.connectionCancelled)
-        pendingConnect = nil
+        endConnecting()
         for pending in pendingDisconnects { pending.call.reply() }
         pendingDisconnects = []
-        if let connection { Task { await connection.disconnect() } }
+        if let connection, end == .stopped { Task { await connection.disconnect() } }
         connection = nil
         removeServices()
     }

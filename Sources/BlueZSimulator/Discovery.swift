@@ -8,10 +8,14 @@ final class Discovery {
     private struct Client {
         var filter: DiscoveryFilter?
         var isDiscovering: Bool
+        /// Its StartDiscovery, until the kernel discovers.
+        var start: MethodCall?
     }
 
     private let adapter: Adapter
     private var clients: [String: Client] = [:]
+    /// The StartDiscovery that waits until the kernel discovers.
+    private var starting: MethodCall?
     /// All filters as one, kept because every report is judged by it.
     private(set) var merged = MergedDiscoveryFilter([])
 
@@ -48,9 +52,14 @@ final class Discovery {
         clients[call.sender, default: Client(filter: nil, isDiscovering: false)].isDiscovering = true
         merge()
         if wasActive { return call.reply() }
+        starting = call
+        let scanning = adapter.controller.startScanning()
         // Strong: the adapter may be pulled out meanwhile.
         Task { [adapter] in
-            await adapter.controller.startScanning()
+            await scanning.value
+            defer { withExtendedLifetime(adapter) {} }
+            guard starting === call else { return call.fail(.busy) }
+            starting = nil
             adapter.adapter1.signal(["Discovering"])
             call.reply()
         }
@@ -58,9 +67,10 @@ final class Discovery {
 
     func stop(client: String) throws(ErrorReply) {
         guard adapter.isPowered else { throw .notReady }
-        guard clients[client]?.isDiscovering == true else { throw .failed("No discovery started") }
-        // bluetoothd forgets the client's filter together with its session.
-        clients[client] = nil
+        guard let session = clients[client], session.isDiscovering else { throw .failed("No discovery started") }
+        if starting?.sender == client { throw .busy }
+        // The filter outlives the session (discovery_remove in src/adapter.c).
+        clients[client] = session.filter == nil ? nil : Client(filter: session.filter, isDiscovering: false)
         ended()
     }
 
@@ -81,7 +91,8 @@ final class Discovery {
         guard !isActive else { return }
         adapter.controller.stopScanning()
         adapter.scanEnded()
-        adapter.adapter1.signal(["Discovering"])
+        if starting == nil { adapter.adapter1.signal(["Discovering"]) }
+        starting = nil
     }
 
     private func merge() {

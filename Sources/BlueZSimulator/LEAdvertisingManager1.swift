@@ -118,6 +118,7 @@ final class LEAdvertisingManager1: BusInterface {
         let (advertisement, scanResponse) = data.sizes
         if max(advertisement, scanResponse) > Limits.legacyAdvertisementBytes {
             // Extended advertising: taken, counted, and invisible to every scanner here.
+            await adapter.controller.stopAdvertising([instance.number])
             return adapter.isPowered
         }
         do throws(BluetoothError) {
@@ -164,7 +165,7 @@ final class LEAdvertisingManager1: BusInterface {
     /// The application said that its advertisement changed, be it to what it was: it goes to the kernel again, which
     /// starts it anew (properties_changed). What bluetoothd cannot parse is ignored.
     private func refresh(_ instance: Instance, _ changed: [String: DBusValue]) {
-        var changed = changed
+        var changed = changed.filter { AdvertisementData.properties.contains($0.key) }
         if changed["Discoverable"] != nil, changed["Discoverable"] == instance.properties["Discoverable"] {
             // Told what it knows, it forgets it, and that is no reason to refresh (ad_replace_data in src/shared/ad.c).
             changed["Discoverable"] = nil
@@ -175,7 +176,14 @@ final class LEAdvertisingManager1: BusInterface {
             let data = try? AdvertisementData(
                 parsing: properties, profile: adapter.profile, adapterName: adapter.adapter1.displayName)
         else { return }
+        let (advertisement, scanResponse) = data.sizes
+        guard max(advertisement, scanResponse) <= Limits.keptAdvertisementBytes else { return }
+        // What it knows of the advertisement and what is on the air are two things.
         instance.properties = properties
+        guard (try? checkSize(data)) != nil else {
+            if adapter.profile.diesOfRefusedRefreshes { adapter.onCrash?() }
+            return
+        }
         instance.data = data
         Task { _ = await self.putOnAir(instance) }
     }
@@ -187,7 +195,7 @@ final class LEAdvertisingManager1: BusInterface {
         let adapter = adapter
         instance.changes?.cancel()
         instance.timeout?.cancel()
-        await adapter.controller.stopAdvertising(instance.number)
+        await adapter.controller.stopAdvertising([instance.number])
         withExtendedLifetime(adapter) { signalCounts() }
     }
 
@@ -228,8 +236,7 @@ final class LEAdvertisingManager1: BusInterface {
     func centralConnected() async {
         guard adapter.profile.stopsAdvertisingWhileConnected, !isPaused, !instances.isEmpty else { return }
         isPaused = true
-        let controller = adapter.controller
-        for instance in instances.values { await controller.stopAdvertising(instance.number) }
+        await adapter.controller.stopAdvertising(instances.values.map(\.number))
     }
 
     func centralsGone() {

@@ -23,6 +23,8 @@ enum Limits {
     static let legacyAdvertisementBytes = 31
     /// Bytes in an advertisement that extended advertising carries (what BlueZ 5.76 and later falls back to).
     static let extendedAdvertisementBytes = 251
+    /// Bytes in an advertisement that an application may announce, too long as it is.
+    static let keptAdvertisementBytes = 1_024
     /// Requests of one central that wait for the application. ATT allows one; more would be a broken medium.
     static let pendingRequests = 64
     /// Notification sessions (D-Bus clients) of one remote characteristic.

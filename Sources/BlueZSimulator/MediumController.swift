@@ -14,11 +14,13 @@ final class MediumController {
     private var scanWanted = false
     /// Connection attempts that wait until the device is heard; see `connect(to:timeout:)`.
     private var awaited: [BluetoothAddress: [CheckedContinuation<Void, Never>]] = [:]
-    private var applications: [UInt64: (services: [LocalService], session: SimulatedSession?)] = [:]
+    private(set) var applications: [UInt64: (services: [LocalService], session: SimulatedSession?)] = [:]
     private var advertisements: [UInt8: SimulatedSession] = [:]
     /// The latest change of what is advertised; they are made one after another, as the kernel does.
     private var advertising: Task<Void, Never>?
     private var centrals: [CentralID: LinkInfo] = [:]
+    /// Links of the daemon before, which was killed.
+    private var leftovers: Set<UInt64> = []
     private(set) var isPowered: Bool
     private var outgoing: Task<Void, Never>?
 
@@ -33,7 +35,9 @@ final class MediumController {
     func setPowered(_ powered: Bool) { radio.setPowered(powered) }
 
     /// Starts to listen to the radio. Its handler runs on any thread, so everything is handed to the loop, in order.
-    func attach(_ delegate: any ControllerDelegate) {
+    ///
+    /// - Returns: The links that are up already.
+    func attach(_ delegate: any ControllerDelegate) -> [LinkInfo] {
         self.delegate = delegate
         isPowered = radio.status.state == .poweredOn
         observation = radio.observe { [weak self] event in
@@ -41,23 +45,28 @@ final class MediumController {
                 BlueZSimulatorActor.assumeIsolated { self?.take(event) }
             }
         }
+        let links = radio.adopt()
+        leftovers = Set(links.map(\.id))
+        return links
     }
 
-    /// Ends everything that this daemon had on the radio.
-    func detach() {
+    /// Ends what this daemon had on the radio: everything, or, if it is killed, what the kernel does not go on with.
+    func detach(_ end: DaemonEnd) {
         observation?.release()
         observation = nil
         delegate = nil
         scan = nil
         scanWanted = false
-        for (_, application) in applications { Self.stop(application.session) }
-        for (_, session) in advertisements { Self.stop(session) }
         applications = [:]
         advertisements = [:]
         centrals = [:]
+        leftovers = []
         for continuation in awaited.values.joined() { continuation.resume() }
         awaited = [:]
-        radio.reset()
+        switch end {
+        case .stopped: radio.reset()
+        case .killed: radio.abandon()
+        }
     }
 
     private nonisolated static func stop(_ session: SimulatedSession?) {
@@ -68,7 +77,7 @@ final class MediumController {
     private func take(_ event: AdapterObservation) {
         switch event {
         case .report(let report):
-            if let waiting = awaited.removeValue(forKey: report.address) { for one in waiting { one.resume() } }
+            for one in awaited.removeValue(forKey: report.address) ?? [] { one.resume() }
             if scanWanted {
                 delegate?.heard(
                     AirReport(
@@ -76,10 +85,13 @@ final class MediumController {
                         flags: 0x06))
             }
             if awaited.isEmpty, !scanWanted { scan = nil }
-        case .linkUp(let link) where !link.isCentral:
+        case .linkUp(let link) where !link.isCentral && !leftovers.contains(link.id):
             let central = CentralID(link: link.id)
             centrals[central] = link
             delegate?.centralConnected(central, address: link.address, mtu: link.attMTU)
+        case .linkDown(let link, let reason) where leftovers.contains(link.id):
+            leftovers.remove(link.id)
+            delegate?.leftoverLost(link, reason: reason)
         case .linkDown(let link, let reason) where !link.isCentral:
             let central = CentralID(link: link.id)
             centrals[central] = nil
@@ -110,9 +122,10 @@ final class MediumController {
 
     // MARK: Central
 
-    func startScanning() async {
+    /// Scans from now on: a stop that follows at once is one of this scan.
+    func startScanning() -> Task<Void, Never> {
         scanWanted = true
-        await openScan()
+        return Task { await openScan() }
     }
 
     func stopScanning() {
@@ -165,7 +178,10 @@ final class MediumController {
         do {
             try await open(application, services)
         } catch {
-            guard error.code == .poweredOff || error.code == .adapterNotFound else { throw error }
+            guard error.code == .poweredOff || error.code == .adapterNotFound else {
+                applications[application] = nil
+                throw error
+            }
         }
     }
 
@@ -186,20 +202,21 @@ final class MediumController {
     }
 
     func startAdvertising(_ instance: UInt8, _ request: AdvertisementRequest) async throws(BluetoothError) {
-        try await changeAdvertising(instance, to: request).get()
+        try await changeAdvertising([instance], to: request).get()
     }
 
-    func stopAdvertising(_ instance: UInt8) async {
-        _ = await changeAdvertising(instance, to: nil)
+    /// One change, so that none gets in between.
+    func stopAdvertising(_ instances: [UInt8]) async {
+        _ = await changeAdvertising(instances, to: nil)
     }
 
     private func changeAdvertising(
-        _ instance: UInt8, to request: AdvertisementRequest?
+        _ instances: [UInt8], to request: AdvertisementRequest?
     ) async -> Result<Void, BluetoothError> {
         let change = Task { [before = advertising] () -> Result<Void, BluetoothError> in
             await before?.value
-            await advertisements.removeValue(forKey: instance)?.stop()
-            guard let request else { return .success(()) }
+            for instance in instances { await advertisements.removeValue(forKey: instance)?.stop() }
+            guard let request, let instance = instances.first else { return .success(()) }
             do throws(BluetoothError) {
                 let session = try await radio.open([], advertising: request)
                 // Pulled out meanwhile: whoever comes next has the radio.
@@ -280,4 +297,6 @@ final class MediumController {
     func disconnect(_ central: CentralID) {
         if let peer = centrals[central]?.peer { radio.disconnect(peer) }
     }
+
+    func disconnect(_ leftover: LinkInfo) { radio.disconnect(leftover.peer) }
 }

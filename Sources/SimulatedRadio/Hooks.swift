@@ -74,6 +74,22 @@ extension SimulatedRadio {
         core.turn { $0.reset(self.id) }
     }
 
+    /// What a daemon that is simulated itself leaves when it is killed: its advertisements stay on the air, and its
+    /// links up for 2 s (as the central) or 4 s, in which nobody answers on them. `adopt` or `reset` ends that.
+    package func abandon() {
+        core.turn { $0.abandon(self.id) }
+    }
+
+    /// What a daemon does that finds the adapter on: it clears the advertisements of one that was killed.
+    ///
+    /// - Returns: The links that are up all the same. Nobody hears what their peers say.
+    package func adopt() -> [LinkInfo] {
+        core.turn { state in
+            state.adopt(self.id)
+            return state.links(of: self.id)
+        }
+    }
+
     /// Devices that may be connected to: heard in a scan, and not forgotten since.
     package var knownPeers: [PeerIdentifier] {
         core.turn { $0.adapters[self.id]?.known.keys.sorted { $0.rawValue < $1.rawValue } ?? [] }

@@ -34,6 +34,8 @@ enum Limits {
     static let awaitedCharacteristic = Duration.seconds(1)
     /// How long a device that is no longer heard is remembered: BlueZ's `TemporaryTimeout`.
     static let peerMemory = Duration.seconds(30)
+    /// How long the kernel keeps a link of ours that nobody uses (HCI_DISCONN_TIMEOUT in Linux's hci.h).
+    static let idleLink = Duration.seconds(2)
     /// The advertising interval where none was asked for: BlueZ's default.
     static let defaultInterval = Duration.milliseconds(1_280)
     /// The shortest and the longest legacy advertising interval (Core Specification, Vol 4, Part E, 7.8.5).

@@ -124,6 +124,35 @@ struct DiscoveryTests {
         try await fixture.client.property(Fixture.adapterPath, "Adapter1", "Discovering") { $0.asBool == false }
     }
 
+    @Test func aStopDirectlyBehindAStartIsTooEarly() async throws {
+        let fixture = try await Fixture()
+        let start = fixture.client.send(Fixture.adapterPath, "Adapter1", "StartDiscovery")
+        let stop = fixture.client.send(Fixture.adapterPath, "Adapter1", "StopDiscovery")
+        #expect(try await start.wait { _ in true } == nil)
+        #expect(try await stop.wait { _ in true } == "InProgress: Operation already in progress")
+        #expect(try await fixture.client.get(Fixture.adapterPath, "Adapter1", "Discovering") == .bool(true))
+        try await fixture.client.adapter("StopDiscovery")
+        #expect(try await fixture.client.get(Fixture.adapterPath, "Adapter1", "Discovering") == .bool(false))
+    }
+
+    /// `stack/filter-outlives-discovery`
+    @Test func theFilterOutlivesTheSession() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let client = fixture.client
+        try await client.adapter("SetDiscoveryFilter", Self.filter(["UUIDs": .strings(["180f"])]))
+        try await client.adapter("StartDiscovery")
+        try await client.adapter("StopDiscovery")
+        try await client.adapter("StartDiscovery")
+        await clock.advance(by: .seconds(1))
+        #expect(try await client.objects()[Fixture.devicePath(phone)] == nil)
+        try await client.adapter("SetDiscoveryFilter", Self.filter([:]))
+        _ = try await clock.run { try await client.appeared(Fixture.devicePath(phone)) }
+        await session.stop()
+    }
+
     @Test func aTemporaryDeviceVanishes30SecondsAfterItWasLastHeard() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)

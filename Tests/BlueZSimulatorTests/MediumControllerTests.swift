@@ -13,6 +13,7 @@ struct MediumControllerTests {
         func powerChanged(_ powered: Bool) {}
         func centralConnected(_ central: CentralID, address: BluetoothAddress, mtu: Int) {}
         func centralDisconnected(_ central: CentralID, reason: DisconnectReason) {}
+        func leftoverLost(_ link: LinkInfo, reason: DisconnectReason) {}
         func centralRead(
             _ central: CentralID, _ characteristic: ServedCharacteristicID, offset: Int,
             answer: @escaping @BlueZSimulatorActor (Result<[UInt8], ATTError>) -> Void
@@ -34,7 +35,7 @@ struct MediumControllerTests {
 
     private func controller() -> MediumController {
         let controller = MediumController(radio: radio)
-        controller.attach(daemon)
+        #expect(controller.attach(daemon).isEmpty)
         return controller
     }
 
@@ -45,8 +46,37 @@ struct MediumControllerTests {
         let starts = (0..<8).map { _ in Task { try await controller.startAdvertising(1, Self.request) } }
         for start in starts { try await start.value }
         #expect(advertisements == 1)
-        await controller.stopAdvertising(1)
+        await controller.stopAdvertising([1])
         #expect(advertisements == 0)
-        controller.detach()
+        controller.detach(.stopped)
+    }
+
+    /// A central has come and pauses them all; while that is under way an application refreshes one.
+    @Test func whatIsStartedBehindAPauseIsNotPaused() async throws {
+        let controller = controller()
+        for instance: UInt8 in 1...2 { try await controller.startAdvertising(instance, Self.request) }
+        let pause = Task { await controller.stopAdvertising([1, 2]) }
+        let start = Task { try await controller.startAdvertising(2, Self.request) }
+        await pause.value
+        try await start.value
+        #expect(advertisements == 1)
+        controller.detach(.stopped)
+    }
+
+    @Test func aScanThatIsStoppedBeforeItRunsDoesNotRun() async throws {
+        let controller = controller()
+        let scanning = controller.startScanning()
+        controller.stopScanning()
+        await scanning.value
+        #expect(radio.core.turn { $0.adapters[radio.id]?.scans.count } == 0)
+        controller.detach(.stopped)
+    }
+
+    @Test func anApplicationThatIsRefusedIsNotKept() async throws {
+        let controller = controller()
+        let services = [LocalService](repeating: LocalService(0x180F, characteristics: []), count: 65)
+        await #expect(throws: BluetoothError.self) { try await controller.serve(1, services) }
+        #expect(controller.applications.isEmpty)
+        controller.detach(.stopped)
     }
 }

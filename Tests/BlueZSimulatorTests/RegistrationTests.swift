@@ -9,6 +9,8 @@ import Testing
 
 @Suite("Registering a host", .timeLimit(.minutes(1)))
 struct RegistrationTests {
+    private static let longName = DBusValue.string("a name that is longer than a scan response")
+
     private static func error(_ body: () async throws -> Void) async -> String? {
         do {
             try await body()
@@ -96,10 +98,42 @@ struct RegistrationTests {
     ) async throws {
         let fixture = try await Fixture(profile: profile)
         let app = try await HostApp(
-            fixture.bus, advertisement: ["LocalName": .string("a name that is longer than a scan response")])
+            fixture.bus, advertisement: ["LocalName": Self.longName])
         let error = await Self.error { try await app.advertise() }
         #expect(error == (isRefused ? "Failed: Failed to register advertisement" : nil))
         withExtendedLifetime(fixture) {}
+    }
+
+    /// As `stack/refresh-too-long` of the lab sees it: 5.55 keeps what is on the air, 5.66 dies of it, and 5.82 goes
+    /// where nobody legacy sees it.
+    @Test(arguments: [(BehaviourProfile.bluez555, true), (.bluez582, false)])
+    func anAdvertisementThatHasBecomeTooLongStaysOrGoes(
+        _ profile: BehaviourProfile, _ isHeard: Bool
+    ) async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(profile: profile, clock: clock)
+        let app = try await HostApp(fixture.bus)
+        try await app.advertise()
+        try await app.announce(["LocalName": Self.longName])
+        // Changes of what is on the air are made one after another.
+        try await app.connection.export(
+            AppObject("LEAdvertisement1", ["Type": .string("peripheral")], methods: [.init("Release")]), at: "/other")
+        try await app.advertise(at: "/other")
+        let scan = try await fixture.medium.addAdapter().scan(for: ScanFilter(services: [Fixture.service]))
+        let heard = Task { await scan.events.reduce(0) { count, _ in count + 1 } }
+        await clock.advance(by: .seconds(2))
+        await scan.stop()
+        #expect(await (heard.value > 0) == isHeard)
+        withExtendedLifetime((fixture, app)) {}
+    }
+
+    @Test func anAdvertisementThatHasBecomeTooLongEndsBluetoothd566() async throws {
+        let fixture = try await Fixture()
+        let app = try await HostApp(fixture.bus)
+        try await app.advertise()
+        await #expect(throws: DBusError.self) { try await app.announce(["LocalName": Self.longName]) }
+        #expect(await !fixture.simulator.isRunning)
+        withExtendedLifetime((fixture, app)) {}
     }
 
     @Test func thereIsRoomForFiveAdvertisements() async throws {

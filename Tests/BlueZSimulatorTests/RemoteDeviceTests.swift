@@ -95,6 +95,29 @@ struct RemoteDeviceTests {
         await session.stop()
     }
 
+    /// Both attempts wait: the first is called off, the second gets the link. Where the device has been forgotten, the
+    /// kernel has to hear it first.
+    @Test(arguments: [false, true])
+    func aConnectDirectlyBehindACalledOffOneIsItsOwn(_ isForgotten: Bool) async throws {
+        let fixture = try await Fixture()
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let client = fixture.client
+        let path = try await client.discover(phone)
+        let own = try #require(fixture.simulator.radios["hci0"])
+        fixture.medium.setInRange(false, between: own, and: phone)
+        if isForgotten { own.forget(phone.peerIdentifier) }
+        let first = client.send(path, "Device1", "Connect")
+        try await fixture.connecting(path)
+        let off = client.send(path, "Device1", "Disconnect")
+        let second = client.send(path, "Device1", "Connect")
+        #expect(try await first.wait { _ in true } == "Failed: br-connection-canceled")
+        #expect(try await off.wait { _ in true } == nil)
+        fixture.medium.setInRange(true, between: own, and: phone)
+        #expect(try await second.wait { _ in true } == nil)
+        await session.stop()
+    }
+
     @Test func aReadIsAlsoSignalledAsAValue() async throws {
         let fixture = try await Fixture()
         let phone = fixture.medium.addAdapter()

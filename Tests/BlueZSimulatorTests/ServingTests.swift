@@ -94,14 +94,22 @@ struct ServingTests {
         withExtendedLifetime(fixture) {}
     }
 
-    @Test(arguments: [(BehaviourProfile.bluez566, 511, false), (.bluez566, 510, true), (.bluez582, 512, true)])
-    func olderVersionsRefuseTheLongestWrites(_ profile: BehaviourProfile, _ size: Int, _ passes: Bool) async throws {
+    /// As `stack/write-512` and `stack/long-writes` of the lab see it.
+    @Test(arguments: [
+        (BehaviourProfile.bluez555, 517, 512, true), (.bluez555, 23, 512, true), (.bluez566, 517, 511, false),
+        (.bluez566, 517, 510, true), (.bluez566, 23, 509, false), (.bluez566, 23, 508, true),
+        (.bluez582, 517, 512, true), (.bluez582, 23, 512, true),
+    ])
+    func from556To568TheLongestWritesAreRefused(
+        _ profile: BehaviourProfile, _ mtu: Int, _ size: Int, _ passes: Bool
+    ) async throws {
         let fixture = try await Fixture(profile: profile)
         let app = try await Self.host(fixture)
-        let phone = try await Phone(fixture.medium.addAdapter())
+        let radio = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: mtu))
+        let phone = try await Phone(radio)
         let error = await Self.att { try await phone.write([UInt8](repeating: 7, count: size)) }
         #expect(error == (passes ? nil : .invalidAttributeValueLength))
-        #expect(app.characteristic.calls.all.contains { $0.member == "WriteValue" } == passes)
+        #expect(app.characteristic.calls.all.count { $0.member == "WriteValue" } == (passes ? 1 : 0))
         withExtendedLifetime(fixture) {}
     }
 
@@ -260,6 +268,29 @@ struct ServingTests {
         await clock.advance(by: .milliseconds(200))
         _ = try await reports.wait { _ in true }
         reader.cancel()
+        withExtendedLifetime((fixture, app)) {}
+    }
+
+    /// What bluetoothd has no parser for is no reason to give the advertisement to the kernel again.
+    @Test func onlyWhatBelongsToAnAdvertisementRefreshesIt() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let app = try await Self.host(fixture)
+        let radio = fixture.medium.addAdapter()
+        let phone = try await clock.run { try await Phone(radio) }
+        try await fixture.client.property(Fixture.devicePath(radio), "Device1", "ServicesResolved")
+        let scan = try await fixture.medium.addAdapter().scan(for: ScanFilter(services: [Fixture.service]))
+        let reports = Log<PeerIdentifier>()
+        let reader = Task {
+            for await case .discovered(let found) in scan.events { reports.add(found.peer) }
+        }
+        try await app.announce(["Colour": .string("red")])
+        await clock.advance(by: .milliseconds(200))
+        #expect(reports.count == 0)
+        try await app.announce(["Duration": .uint16(2)])
+        _ = try await clock.run { try await reports.wait { _ in true } }
+        reader.cancel()
+        await phone.connection.disconnect()
         withExtendedLifetime((fixture, app)) {}
     }
 

@@ -12,6 +12,8 @@ struct AdapterRecord {
     var isPowered = true
     var isPlugged = true
     var isServiceUp = true
+    /// The daemon that used it has been killed; see `MediumState.abandon`.
+    var isAbandoned = false
 
     var statusReaders: [UInt64: Mailbox<AdapterStatus>] = [:]
     var observers: [UInt64: @Sendable (AdapterObservation) -> Void] = [:]

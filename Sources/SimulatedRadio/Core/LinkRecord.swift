@@ -38,6 +38,8 @@ struct LinkRecord {
     var lastArrival: (toPeripheral: ContinuousClock.Instant, toCentral: ContinuousClock.Instant)
     /// The end by supervision time-out, while the peer is out of reach.
     var supervision: MediumState.TimerID?
+    /// The ends whose daemon has been killed, with the link's end.
+    var farewells: [AdapterID: MediumState.TimerID] = [:]
 }
 
 /// An ATT request of the central with what it waits for.

@@ -44,9 +44,10 @@ extension MediumState {
     mutating func reset(_ id: AdapterID) {
         for scan in adapters[id]?.scans.keys.sorted() ?? [] { stopScan(id, scan) }
         for session in sessionIDs(of: id) { stopSession(session) }
-        failConnects(of: id, BluetoothError(.resetting, "the Bluetooth service went away"))
+        failConnects(of: id, .daemonGone)
         for link in linkIDs(of: id) { takeDown(link, central: .remote, peripheral: .remote, alsoEnding: id) }
         forgetPeers(of: id)
+        adapters[id]?.isAbandoned = false
         refresh()
     }
 
@@ -98,7 +99,10 @@ extension MediumState {
             adapters[id]?.scans[scan]?.reported = []
         }
         forgetPeers(of: id)
-        for session in sessionIDs(of: id) { interruptSession(session, error) }
+        for session in sessionIDs(of: id) {
+            // With nobody to set it up again, what is advertised ends with the power.
+            if adapter.isAbandoned { stopSession(session) } else { interruptSession(session, error) }
+        }
         refresh()
     }
 
@@ -110,7 +114,7 @@ extension MediumState {
         refresh()
     }
 
-    private mutating func forgetPeers(of id: AdapterID) {
+    mutating func forgetPeers(of id: AdapterID) {
         for known in adapters[id]?.known.values ?? [:].values {
             if let timer = known.timer { timeline.remove(timer) }
         }

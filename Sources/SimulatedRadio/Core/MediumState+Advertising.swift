@@ -12,7 +12,8 @@ extension MediumState {
     private func isOnAir(_ session: SessionRecord) -> Bool {
         guard session.isRegistered, session.request != nil, let adapter = adapters[session.adapter], adapter.isReady
         else { return false }
-        return !adapter.configuration.pausesAdvertisingWhileConnected || !hasCentral(session.adapter)
+        let pauses = adapter.configuration.pausesAdvertisingWhileConnected || adapter.isAbandoned
+        return !pauses || !hasCentral(session.adapter)
     }
 
     func isAdvertising(_ id: AdapterID) -> Bool {

@@ -102,6 +102,7 @@ extension MediumState {
         for end in [record.central, record.peripheral] {
             if let info = info(of: link, at: end) { observe(end, .linkUp(info)) }
         }
+        if adapters[record.peripheral]?.isAbandoned == true { orphan(id, at: record.peripheral) }
         refresh()
     }
 

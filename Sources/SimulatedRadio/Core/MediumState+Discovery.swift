@@ -45,7 +45,7 @@ extension MediumState {
     }
 
     private mutating func finishDiscovery(_ operation: OperationID, on id: LinkID) {
-        guard let peripheral = links[id]?.peripheral,
+        guard let peripheral = links[id]?.peripheral, links[id]?.farewells[peripheral] == nil,
             var discovery = links[id]?.discoveries.removeValue(forKey: operation)
         else { return }
         cancel(&discovery.timer)

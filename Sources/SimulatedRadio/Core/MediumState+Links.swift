@@ -71,20 +71,14 @@ extension MediumState {
     ) {
         guard var link = links.removeValue(forKey: id) else { return }
         cancel(&link.supervision)
+        for timer in link.farewells.values { timeline.remove(timer) }
         let down = link.down
         effects.append { down.set(centralReason) }
         let failure =
             error
             ?? BluetoothError(.disconnected, "the link went down", subject: adapters[link.peripheral]?.peer.rawValue)
         for transaction in link.transactions where !transaction.isCancelled { fail(transaction, failure) }
-        for operation in link.discoveries.keys.sorted() {
-            guard var discovery = link.discoveries[operation] else { continue }
-            cancel(&discovery.timer)
-            complete(discovery.promise, .failure(failure))
-        }
-        for readers in link.subscriptions.values {
-            for mailbox in readers.values { finish(mailbox) }
-        }
+        endReading(link, failure)
         for (request, record) in requests where record.link == id { dropRequest(request) }
         if end != link.peripheral, let peer = adapters[link.central]?.peer {
             for handle in link.subscribed.sorted() { tellUnsubscribed(handle, link, peer) }
@@ -95,6 +89,20 @@ extension MediumState {
             observe(link.peripheral, .linkDown(info, peripheralReason))
         }
         refresh()
+    }
+
+    /// Nobody at the central's end waits for what the peripheral says.
+    mutating func endReading(_ link: LinkRecord, _ error: BluetoothError) {
+        for operation in link.discoveries.keys.sorted() {
+            guard var discovery = link.discoveries[operation] else { continue }
+            cancel(&discovery.timer)
+            complete(discovery.promise, .failure(error))
+        }
+        for readers in link.subscriptions.values {
+            for mailbox in readers.values { finish(mailbox) }
+        }
+        links[link.id]?.discoveries = [:]
+        links[link.id]?.subscriptions = [:]
     }
 
     /// One end's adapter is away.

@@ -18,7 +18,8 @@ extension MediumState {
     }
 
     mutating func receiveRequest(_ operation: OperationID, on id: LinkID) {
-        guard let link = links[id], let transaction = link.transactions.first, transaction.id == operation
+        guard let link = links[id], link.farewells[link.peripheral] == nil,
+            let transaction = link.transactions.first, transaction.id == operation
         else { return }
         guard let (session, place, characteristic) = find(transaction.handle, at: link.peripheral) else {
             return reply(.refuse(.invalidHandle), to: operation, on: id)
@@ -83,11 +84,15 @@ extension MediumState {
         if let error = adapters[link.peripheral]?.takeFault(\.writeError) {
             return reply(.refuse(error), to: transaction.id, on: link.id)
         }
-        if value.count > adapters[link.peripheral]?.configuration.longestWrite ?? Limits.attributeValue {
+        let isPrepared = value.count > link.attMTU - 3
+        let limit = adapters[link.peripheral].map {
+            isPrepared ? $0.configuration.longestPreparedWrite : $0.configuration.longestWrite
+        }
+        if value.count > limit ?? Limits.attributeValue {
             return reply(.refuse(.invalidAttributeValueLength), to: transaction.id, on: link.id)
         }
         let part = Array(value[written..<written + partLength(value, from: written, on: link)])
-        ask(session.id, transaction, link, isPrepared: value.count > link.attMTU - 3) { request, central, mtu in
+        ask(session.id, transaction, link, isPrepared: isPrepared) { request, central, mtu in
             .write(
                 WriteRequest(
                     id: request, central: central, characteristic: place, value: part, offset: written, attMTU: mtu))
@@ -96,7 +101,8 @@ extension MediumState {
 
     mutating func receiveCommand(_ value: [UInt8], _ handle: UInt16, on id: LinkID) {
         // Nobody is told of a command that cannot be served.
-        guard let link = links[id], let (session, place, characteristic) = find(handle, at: link.peripheral),
+        guard let link = links[id], link.farewells[link.peripheral] == nil,
+            let (session, place, characteristic) = find(handle, at: link.peripheral),
             characteristic.properties.contains(.writeWithoutResponse)
         else { return }
         ask(session.id, nil, handle, link) { request, central, mtu in

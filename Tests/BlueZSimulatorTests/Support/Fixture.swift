@@ -112,10 +112,26 @@ final class Client: Sendable {
             try await call(path, interface, member, body)
             return nil
         } catch let error as DBusError {
-            return String((error.name ?? "").trimmingPrefix("org.bluez.Error.")) + ": " + error.message
+            return Self.text(error)
         } catch {
             return "\(error)"
         }
+    }
+
+    private static func text(_ error: DBusError) -> String {
+        String((error.name ?? "").trimmingPrefix("org.bluez.Error.")) + ": " + error.message
+    }
+
+    /// Sends a call now, so that another can follow directly; the log gets what `error` gives.
+    func send(_ path: ObjectPath, _ interface: String, _ member: String) -> Log<String?> {
+        let answers = Log<String?>()
+        connection.send(call: DBusCall("org.bluez", path, "org.bluez." + interface, member)) { result in
+            switch result {
+            case .success: answers.add(nil)
+            case .failure(let error): answers.add(Self.text(error))
+            }
+        }
+        return answers
     }
 
     /// Waits until a property has been signalled with a value that satisfies.

@@ -124,6 +124,16 @@ final class HostApp: Sendable {
             [.objectPath(path), .variantDictionary([String: DBusValue]())])
     }
 
+    /// Says that properties of the advertisement have changed; returns once bluetoothd has read it.
+    func announce(_ changed: [String: DBusValue]) async throws {
+        try await connection.emitPropertiesChanged(
+            Self.advertisementPath, "org.bluez.LEAdvertisement1", changed: changed.map { ($0.key, $0.value) })
+        // It reads what a connection sends in its order.
+        _ = try await connection.call(
+            "org.bluez", manager, "org.freedesktop.DBus.Properties", "Get",
+            [.string("org.bluez.Adapter1"), .string("Address")])
+    }
+
     func notify(_ value: [UInt8]) async throws {
         try await connection.emitPropertiesChanged(
             Self.characteristicPath, "org.bluez.GattCharacteristic1", changed: [("Value", .bytes(value))])
