@@ -27,6 +27,11 @@ def dies_of_service_filters(version):
     return version[:2] == (5, 87)
 
 
+def dies_of_refused_refreshes(version):
+    """BlueZ commit 6b5447583: an advertisement that is registered and then refused takes bluetoothd down."""
+    return (5, 56) <= version < (5, 75)
+
+
 class BusError(Exception):
     """An error answer; `name` is D-Bus's."""
 

@@ -12,27 +12,13 @@ import struct
 from bumble import att
 
 from lab import envelope
-from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_service_filters
+from lab.bluez import DEVICE, BusError, counts_the_header, dies_of_refused_refreshes
 from lab.cases import SUBJECTS, case
 from lab.kernel import FAILURE
 from lab.peers.bleak_client import BleakJoin
 from lab.peers.central import Central
 from lab.peers.dbus_host import DBusHost
 from lab.peers.peripheral import Peripheral
-
-
-async def discovery_refusals(lab, path):
-    """What StartDiscovery is refused with until it is accepted; it is stopped again."""
-    refusals = []
-    while True:
-        try:
-            await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-            await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
-            return refusals
-        except BusError as error:
-            refusals.append(error.name.rsplit(".", 1)[1])
-            assert len(refusals) < 40, refusals
-        await asyncio.sleep(0.5)
 
 
 async def nobody_finds(lab):
@@ -171,16 +157,20 @@ async def _(lab):
     await Central.android(lab).find()
 
 
-@case("stack/bluetoothd-killed", bugs=("project-chip/connectedhomeip#32847",), subjects=SUBJECTS)
+@case("stack/refresh-too-long", subjects=SUBJECTS)
 async def _(lab):
-    """The server hears no StopNotify; everything is to be registered again"""
+    """A registered advertisement becomes too long: before 5.56 the old one stays, up to 5.74 bluetoothd ends (BlueZ
+    commit 6b5447583), later ones advertise the longer one with extended advertising"""
     host = await DBusHost(lab).start()
-    await Central.iphone(lab).go_to("subscribed")
-    await lab.restart_bluetoothd()
-    assert not host.seen("unsubscribed")
-    assert await lab.bluez.active_instances("hci0") == 0
-    await host.register()
-    await Central.android(lab).join()
+    others = [f"0000000{number}-1111-2222-3333-444444444444" for number in range(1, 4)]
+    host.announce(ServiceUUIDs=[envelope.SERVICE, *others])
+    crashed = await lab.bluetoothd.crashed(lab.seconds(2))
+    assert crashed == dies_of_refused_refreshes(lab.bluez_version), "a crash" if crashed else "no crash any more"
+    if crashed:
+        await lab.bluez.wait_powered(["hci0"], lab.seconds(30))
+        await nobody_finds(lab)
+    else:
+        await Central.android(lab).find()
 
 
 @case("stack/supervision-time-out", subjects=SUBJECTS)
@@ -235,67 +225,6 @@ async def _(lab):
     await lab.restart_bus()
     await DBusHost(lab).start()
     await Central.iphone(lab).join()
-
-
-@case("stack/rssi-of-each-peer", subjects=SUBJECTS)
-async def _(lab):
-    """What a peer's RSSI is set to is what bluetoothd shows, and follows a change during one scan"""
-    near, far = Peripheral(lab, name="NEAR"), Peripheral(lab, name="FAR")
-    near.rssi, far.rssi = -40, -80
-    await near.start()
-    await far.start()
-    path = "/org/bluez/hci1"
-    from dbus_fast import Variant
-
-    # RSSI -127: only that lifts the 8 dB step (bluez.md 17).
-    filter_ = {"Transport": Variant("s", "le"), "RSSI": Variant("n", -127)}
-    await lab.bluez.call(path, "org.bluez.Adapter1", "SetDiscoveryFilter", "a{sv}", [filter_])
-    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-    try:
-        await _shown(lab, {"NEAR": -40, "FAR": -80})
-        far.rssi = -77
-        await _shown(lab, {"NEAR": -40, "FAR": -77})
-    finally:
-        await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
-
-
-@case("stack/filter-by-service", bugs=("bluez/bluez#2282",), subjects=SUBJECTS, core=True)
-async def _(lab):
-    """5.87 crashes at the first report for whoever names a service in the discovery filter"""
-    from dbus_fast import Variant
-
-    await Peripheral(lab, name="NEAR").start()
-    path = "/org/bluez/hci1"
-    filter_ = {"Transport": Variant("s", "le"), "UUIDs": Variant("as", [envelope.SERVICE])}
-    await lab.bluez.call(path, "org.bluez.Adapter1", "SetDiscoveryFilter", "a{sv}", [filter_])
-    try:
-        await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-        for _ in range(50):
-            await asyncio.sleep(0.1)
-            if any("RSSI" in each for each in (await lab.bluez.devices()).values()):
-                await lab.bluez.call(path, "org.bluez.Adapter1", "StopDiscovery")
-                break
-    except BusError:
-        # It went while it was asked.
-        for _ in range(50):
-            if lab.bluetoothd.crashes:
-                break
-            await asyncio.sleep(0.1)
-    crashed = bool(lab.bluetoothd.crashes)
-    if crashed:
-        # The kernel goes on discovering, and the next case would be refused.
-        await lab.bluez.wait_powered(["hci1"], lab.seconds(30))
-        await discovery_refusals(lab, path)
-    assert crashed == dies_of_service_filters(lab.bluez_version), "a crash" if crashed else "no crash any more"
-
-
-async def _shown(lab, wanted):
-    for _ in range(100):
-        shown = {each.get("Name"): each.get("RSSI") for each in (await lab.bluez.devices()).values()}
-        if wanted.items() <= shown.items():
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"bluetoothd shows {shown}, not {wanted}")
 
 
 async def pushed(lab, **how):
@@ -383,21 +312,6 @@ for reaction in ("refuses", "accepts", None):
         else:
             expected = {"served"}
         assert outcome in expected, f"{outcome}, not {' or '.join(expected)}"
-
-
-@case("stack/discovery-outlives-bluetoothd", bugs=("hbldh/bleak#859", "bluez/bluer#47"), subjects=SUBJECTS)
-async def _(lab):
-    """bluetoothd is killed while it discovers: the kernel goes on for 10 s, and the new one's first StartDiscovery
-    is refused with InProgress, though nobody has a session"""
-    path = "/org/bluez/hci1"
-    await lab.bluez.call(path, "org.bluez.Adapter1", "StartDiscovery")
-    await lab.until(lambda: lab.adapter("hci1").controller.le_scan_enable, "hci1 scans")
-    await lab.restart_bluetoothd(pause=0.5)
-    began = asyncio.get_running_loop().time()
-    refusals = await discovery_refusals(lab, path)
-    took = asyncio.get_running_loop().time() - began
-    lab.note(f"{len(refusals)} refusals {sorted(set(refusals))}, accepted after {took:.1f} s")
-    assert set(refusals) == {"InProgress"}, refusals
 
 
 @case("stack/kernel-log", timeout=20)

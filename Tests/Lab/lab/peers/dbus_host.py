@@ -124,6 +124,7 @@ class DBusHost:
         self.events = []
         self.bus = None
         self.message = _Message(self)
+        self.advertisement = _Advertisement(self)
         lab.at_end(self.stop)
 
     def note(self, event, **more):
@@ -136,14 +137,14 @@ class DBusHost:
         self.bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
         self.bus.export("/lab/service", _Service())
         self.bus.export("/lab/service/message", self.message)
-        self.bus.export("/lab/advertisement", _Advertisement(self))
+        self.bus.export("/lab/advertisement", self.advertisement)
         await self.register()
         return self
 
     async def only_advertise(self):
         """Takes an advertisement's place, and serves nothing."""
         self.bus = await MessageBus(bus_type=BusType.SYSTEM).connect()
-        self.bus.export("/lab/advertisement", _Advertisement(self))
+        self.bus.export("/lab/advertisement", self.advertisement)
         await self._call("org.bluez.LEAdvertisingManager1", "RegisterAdvertisement", "/lab/advertisement", {})
         return self
 
@@ -177,6 +178,10 @@ class DBusHost:
 
     def notify(self, message):
         self.message.emit_properties_changed({"Value": message})
+
+    def announce(self, **changed):
+        """Says that the advertisement has changed, whatever it answers when it is asked."""
+        self.advertisement.emit_properties_changed(changed)
 
     async def stop(self):
         if self.bus is not None:
