@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// Walks over values before they go to libdbus, which ends the process on a wrong one, and counts what they take.
+/// Walks over values before they go to libdbus, which ends the process on a wrong one, and counts what they take, since
+/// a bus ends the connection that sends it too much.
 ///
 /// Source of sizes and alignments: D-Bus specification, "Marshaling".
 struct BodyCheck {
     /// Bytes of the body so far.
-    private(set) var bytes = 0
+    private var bytes = 0
     /// File descriptors so far.
-    private(set) var descriptors = 0
+    private var descriptors = 0
+    /// What the header leaves of a message.
+    private let room: Int
 
-    /// Checks a body and returns the check, for its counts.
+    private init(header: Int) {
+        room = Limits.messageBytes - header
+    }
+
+    /// Checks a body that goes out behind a header.
     ///
+    /// - Parameter header: its bytes, by ``headerBytes(path:interface:member:destination:)``.
     /// - Throws: ``DBusError/Code/invalidArgument`` or ``DBusError/Code/limitExceeded``.
-    @discardableResult
-    static func check(_ body: [DBusValue]) throws(DBusError) -> BodyCheck {
-        var check = BodyCheck()
-        guard !body.isEmpty else { return check }
+    static func check(_ body: [DBusValue], header: Int) throws(DBusError) {
+        var check = BodyCheck(header: header)
+        try check.add(0, alignment: 1)
         var needsSignature = body.count > Limits.signatureBytes
         for value in body {
             try check.visit(value, depth: 0)
@@ -24,7 +31,21 @@ struct BodyCheck {
         if needsSignature {
             try check.checkSignature(Signature(trusted: body.map { $0.signature.string }.joined()))
         }
-        return check
+    }
+
+    /// The bytes that a message's header takes at most. A path is as long as whoever named it to us likes, so they are
+    /// counted.
+    ///
+    /// Source: D-Bus specification, "Message Format".
+    static func headerBytes(
+        path: String? = nil, interface: String? = nil, member: String? = nil, destination: String?
+    ) -> Int {
+        // Each field begins at a multiple of 8, and so does the body. A text has its code, type, length and NUL with it.
+        func field(_ text: String?) -> Int { text.map { (9 + $0.utf8.count + 7) & ~7 } ?? 0 }
+        // What every message begins with; and whatever it needs of a signature, here at its longest, the number of
+        // file descriptors, and the serial of the call that it answers.
+        let others = 16 + 264 + 8 + 8
+        return others + field(path) + field(interface) + field(member) + field(destination)
     }
 
     private func isContainer(_ value: DBusValue) -> Bool {
@@ -41,15 +62,13 @@ struct BodyCheck {
         }
     }
 
-    private mutating func align(_ boundary: Int) {
-        bytes = (bytes + boundary - 1) & ~(boundary - 1)
-    }
-
     private mutating func add(_ count: Int, alignment: Int) throws(DBusError) {
-        align(alignment)
-        bytes += count
-        guard bytes <= Limits.messageBytes else {
-            throw DBusError(.limitExceeded, "the message is over \(Limits.messageBytes) bytes")
+        bytes = ((bytes + alignment - 1) & ~(alignment - 1)) + count
+        guard bytes <= room else {
+            throw DBusError(
+                .limitExceeded,
+                "over \(Limits.messageBytes) bytes in a message, its header included: a bus does not take it",
+                advice: "send less at once")
         }
     }
 
@@ -68,7 +87,10 @@ struct BodyCheck {
             guard descriptor.number >= 0 else { throw DBusError(.invalidArgument, "not an open file descriptor") }
             descriptors += 1
             guard descriptors <= Limits.messageFDs else {
-                throw DBusError(.limitExceeded, "more than \(Limits.messageFDs) file descriptors in a message")
+                throw DBusError(
+                    .limitExceeded,
+                    "more than \(Limits.messageFDs) file descriptors in a message: a bus does not take it",
+                    advice: "send fewer at once")
             }
             try add(4, alignment: 4)
         case .bytes(let content): try add(4 + content.count, alignment: 4)
@@ -106,7 +128,7 @@ struct BodyCheck {
             throw DBusError(.invalidArgument, "not the type of an array's elements: \(element)", advice: advice)
         }
         try add(4, alignment: 4)
-        align(BodyCheck.alignment(of: element))
+        try add(0, alignment: BodyCheck.alignment(of: element))
         let start = bytes
         for value in elements {
             guard BodyCheck.isOf(value, element) else {
@@ -124,7 +146,7 @@ struct BodyCheck {
             type.isSingle
         else { throw DBusError(.invalidArgument, "not the types of a dictionary: \(key), \(type)") }
         try add(4, alignment: 4)
-        align(8)
+        try add(0, alignment: 8)
         let start = bytes
         for entry in entries {
             guard BodyCheck.isOf(entry.key, key), BodyCheck.isOf(entry.value, type) else {

@@ -64,8 +64,8 @@ final class ConnectionCore: @unchecked Sendable {
     func attach() throws(DBusError) {
         guard let connection else { throw ended ?? .connectionLost }
         dbus_connection_set_exit_on_disconnect(connection, 0)
-        dbus_connection_set_max_message_size(connection, Limits.messageBytes)
-        dbus_connection_set_max_message_unix_fds(connection, Limits.messageFDs)
+        dbus_connection_set_max_message_size(connection, Limits.receivedMessageBytes)
+        dbus_connection_set_max_message_unix_fds(connection, Limits.receivedMessageFDs)
         dbus_connection_set_max_received_size(connection, Limits.receivedBytes)
         dbus_connection_set_max_received_unix_fds(connection, Limits.receivedFDs)
         // Unretained: `end` takes the functions away again before this object can go.

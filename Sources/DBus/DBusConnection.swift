@@ -159,6 +159,10 @@ public actor DBusConnection {
     }
 
     /// Sends a call that wants no answer (`NO_REPLY_EXPECTED`).
+    ///
+    /// - Throws: ``DBusError/Code/invalidArgument`` for what D-Bus does not allow, ``DBusError/Code/limitExceeded`` for
+    ///   more than a bus takes in one message or while it does not read; ``disconnected``, ``closed``,
+    ///   ``internalFailure`` of ``DBusError/Code``. Nothing is sent then.
     public func sendWithoutReply(_ call: DBusCall) throws(DBusError) {
         try core.sendWithoutReply(call)
     }
@@ -166,6 +170,8 @@ public actor DBusConnection {
     // MARK: Signals
 
     /// Sends a signal to everybody who listens, or to one destination.
+    ///
+    /// - Throws: As ``sendWithoutReply(_:)``.
     public func emitSignal(
         _ path: ObjectPath,
         _ interface: String,
@@ -250,7 +256,8 @@ public actor DBusConnection {
 
     /// Makes an object callable. Beneath an object manager `InterfacesAdded` is emitted.
     ///
-    /// - Throws: ``DBusError/Code/invalidArgument`` for wrong names, or a path that is taken already.
+    /// - Throws: ``DBusError/Code/invalidArgument`` for wrong names, or a path that is taken already; beneath an object
+    ///   manager what ``sendWithoutReply(_:)`` throws.
     public func export(_ object: any ExportedObject, at path: ObjectPath) throws(DBusError) {
         try core.export(object, at: path)
     }
@@ -276,6 +283,8 @@ public actor DBusConnection {
     }
 
     /// Emits `PropertiesChanged`.
+    ///
+    /// - Throws: As ``sendWithoutReply(_:)``.
     public func emitPropertiesChanged(
         _ path: ObjectPath,
         _ interface: String,

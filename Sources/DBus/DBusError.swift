@@ -27,7 +27,7 @@ public struct DBusError: Error, Sendable, Hashable, CustomStringConvertible {
         public static let invalidArgument = Code(kind: .invalidArgument)
         /// An answer of another type than was asked for.
         public static let signatureMismatch = Code(kind: .signatureMismatch)
-        /// More than a bound allows: message size, pending calls, queued bytes.
+        /// More than a bound allows: message size, file descriptors in a message, pending calls, queued bytes.
         public static let limitExceeded = Code(kind: .limitExceeded)
         /// The bus says that the peer will not answer (`org.freedesktop.DBus.Error.NoReply`): it went away.
         public static let noReply = Code(kind: .noReply)

@@ -15,12 +15,19 @@ package enum Limits {
     package static let pathBytes = 4096
     /// Specification: bytes in an array.
     package static let arrayBytes = 1 << 26
-    /// Bytes in a message, both ways. The specification allows 128 MiB; a bigger one that arrives ends the connection.
+    /// Bytes in a message that we send, header and body. The specification allows 128 MiB, but a system bus takes this
+    /// much and ends the connection that sends more (dbus-daemon, bus/config-parser.c: max_message_size).
     package static let messageBytes = 1 << 25
+    /// Bytes in a message that arrives; a bigger one ends the connection. More than what is sent, since a bus adds the
+    /// sender's name to what it has taken.
+    package static let receivedMessageBytes = messageBytes + 1024
     /// Values (elements, members, entries) that one received message may turn into.
     package static let decodedValues = 1 << 20
-    /// Unix file descriptors in one message, both ways.
-    package static let messageFDs = 64
+    /// Unix file descriptors in one message that we send: what dbus-daemon takes, which ends the connection that sends
+    /// more (bus/config-parser.c: max_message_unix_fds).
+    package static let messageFDs = 16
+    /// Unix file descriptors in one message that arrives; more end the connection. Other buses hand on more than we send.
+    package static let receivedMessageFDs = 64
     /// Bytes of received messages that libdbus may hold before it stops reading.
     package static let receivedBytes = 1 << 26
     /// Descriptors of received messages that libdbus may hold before it stops reading.

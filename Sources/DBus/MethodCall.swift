@@ -37,8 +37,8 @@ public final class MethodCall: @unchecked Sendable {
         answer?(.failure(DBusError(name: ErrorName.failed, message: "\(interface).\(member) was not answered")))
     }
 
-    /// Answers with values of the method's output signature; anything else reaches the caller as an error. A second
-    /// answer is ignored.
+    /// Answers with values of the method's output signature; anything else, and what is too much for one message,
+    /// reaches the caller as an error. A second answer is ignored.
     public func reply(_ values: [DBusValue] = []) {
         complete(.success(values))
     }

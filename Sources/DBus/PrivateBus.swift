@@ -161,6 +161,7 @@ package final class PrivateBus: @unchecked Sendable {
         }
     }
 
+    /// What a message may hold stays what it is on a system bus, the daemon's default.
     private func writeConfiguration(refusing members: [String] = []) throws(DBusError) {
         let bus = StandardInterface.bus
         let refusals = members.map {

@@ -21,7 +21,9 @@ struct RawMessage: ~Copyable {
         try check(call.destination, Names.isBusName, "bus name")
         try check(call.interface, Names.isInterface, "interface name")
         try check(call.member, Names.isMember, "member name")
-        try BodyCheck.check(call.body)
+        let header = BodyCheck.headerBytes(
+            path: call.path.string, interface: call.interface, member: call.member, destination: call.destination)
+        try BodyCheck.check(call.body, header: header)
         let message = try RawMessage(
             dbus_message_new_method_call(call.destination, call.path.string, call.interface, call.member))
         try MessageWriter.append(call.body, to: message.pointer)
@@ -34,7 +36,9 @@ struct RawMessage: ~Copyable {
         try check(interface, Names.isInterface, "interface name")
         try check(member, Names.isMember, "member name")
         if let destination { try check(destination, Names.isBusName, "bus name") }
-        try BodyCheck.check(body)
+        let header = BodyCheck.headerBytes(
+            path: path.string, interface: interface, member: member, destination: destination)
+        try BodyCheck.check(body, header: header)
         let message = try RawMessage(dbus_message_new_signal(path.string, interface, member))
         if let destination { try message.set(dbus_message_set_destination(message.pointer, destination)) }
         try MessageWriter.append(body, to: message.pointer)
@@ -45,7 +49,7 @@ struct RawMessage: ~Copyable {
     static func reply(
         to serial: UInt32, _ sender: String?, _ body: [DBusValue]
     ) throws(DBusError) -> RawMessage {
-        try BodyCheck.check(body)
+        try BodyCheck.check(body, header: BodyCheck.headerBytes(destination: sender))
         let message = try answer(.methodReturn, serial, sender)
         try MessageWriter.append(body, to: message.pointer)
         return message
