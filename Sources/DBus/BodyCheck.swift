@@ -23,7 +23,8 @@ struct BodyCheck {
     static func check(_ body: [DBusValue], header: Int) throws(DBusError) {
         var check = BodyCheck(header: header)
         try check.add(0, alignment: 1)
-        var needsSignature = body.count > Limits.signatureBytes
+        // All but containers have one letter or, as arrays of bytes, two.
+        var needsSignature = body.count > Limits.signatureBytes / 2
         for value in body {
             try check.visit(value, depth: 0)
             if !needsSignature, check.isContainer(value) { needsSignature = true }

@@ -161,6 +161,16 @@ struct BusLimitTests {
         #expect(error?.name == ErrorName.failed)
         try await fixture.ping()
     }
+
+    /// Two letters each, and none of them a container of ours.
+    @Test func aSignatureOfManyByteArraysIsBounded() async throws {
+        let fixture = try await BusFixture()
+        defer { fixture.keep() }
+        let error = try await Self.send([DBusValue](repeating: .bytes([]), count: 128), .signal, in: fixture)
+        #expect(error?.code == .invalidArgument)
+        #expect(try await Self.send([DBusValue](repeating: .bytes([]), count: 127), .signal, in: fixture) == nil)
+        try await fixture.ping()
+    }
 }
 
 extension DBusConnection {
