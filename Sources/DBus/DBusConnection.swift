@@ -256,8 +256,8 @@ public actor DBusConnection {
 
     /// Makes an object callable. Beneath an object manager `InterfacesAdded` is emitted.
     ///
-    /// - Throws: ``DBusError/Code/invalidArgument`` for wrong names, or a path that is taken already; beneath an object
-    ///   manager what ``sendWithoutReply(_:)`` throws.
+    /// - Throws: ``DBusError/Code/invalidArgument`` for wrong names, or a path that is taken already or that D-Bus
+    ///   reserves; beneath an object manager what ``sendWithoutReply(_:)`` throws.
     public func export(_ object: any ExportedObject, at path: ObjectPath) throws(DBusError) {
         try core.export(object, at: path)
     }
@@ -269,8 +269,12 @@ public actor DBusConnection {
 
     /// Answers `GetManagedObjects` at a path for every object exported beneath it, and emits `InterfacesAdded` and
     /// `InterfacesRemoved` from it.
+    ///
+    /// - Throws: ``DBusError/Code/invalidArgument`` for a path that D-Bus reserves, ``DBusError/Code/limitExceeded``;
+    ///   ``disconnected``, ``closed`` of ``DBusError/Code``.
     public func exportObjectManager(at root: ObjectPath) throws(DBusError) {
         if let ended = core.ended { throw ended }
+        try Names.checkNotReserved(path: root)
         guard core.objectManagers.count < Limits.exportedObjects else {
             throw DBusError(.limitExceeded, "more than \(Limits.exportedObjects) object managers")
         }

@@ -111,6 +111,7 @@ public struct ExportedInterface: Sendable, Hashable {
         guard !StandardInterface.all.contains(name) else {
             throw DBusError(.invalidArgument, "\(name) is answered by the connection itself")
         }
+        try Names.checkNotReserved(interface: name)
         for member in methods.map(\.name) + signals.map(\.name) + properties.map(\.name)
         where !Names.isMember(member) {
             throw DBusError(.invalidArgument, "not a member name: \(name).\(member)")
@@ -130,5 +131,6 @@ enum StandardInterface {
     static let bus = "org.freedesktop.DBus"
     static let busPath: ObjectPath = "/org/freedesktop/DBus"
     static let local = "org.freedesktop.DBus.Local"
+    static let localPath: ObjectPath = "/org/freedesktop/DBus/Local"
     static let all: Set<String> = [properties, introspectable, objectManager, peer]
 }

@@ -29,6 +29,30 @@ package enum Names {
         elements(name.utf8, hyphens: true, digitsFirst: false, atLeast: 2)
     }
 
+    /// Refuses what begins like the interface or path that the specification reserves for what a library tells its own
+    /// program: a bus ends the connection that sends it. The specification names just these two, but dbus-daemon compares
+    /// no more than their length (load_and_validate_field in dbus/dbus-marshal-header.c).
+    ///
+    /// - Throws: ``DBusError/Code/invalidArgument``.
+    static func checkNotReserved(interface: String) throws(DBusError) {
+        try check("interface", interface, StandardInterface.local)
+    }
+
+    /// - Throws: As ``checkNotReserved(interface:)``.
+    static func checkNotReserved(path: ObjectPath) throws(DBusError) {
+        try check("path", path.string, StandardInterface.localPath.string)
+    }
+
+    private static func check(_ what: String, _ name: String, _ reserved: String) throws(DBusError) {
+        guard !name.utf8.starts(with: reserved.utf8) else {
+            throw DBusError(
+                .invalidArgument,
+                "D-Bus reserves the \(what) \(reserved), and a bus takes no message with "
+                    + name.clipped(toBytes: Limits.quotedBytes),
+                advice: "use another \(what)")
+        }
+    }
+
     private static func elements(
         _ name: some Collection<UInt8>, hyphens: Bool, digitsFirst: Bool, atLeast minimum: Int
     ) -> Bool {

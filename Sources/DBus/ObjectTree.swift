@@ -70,6 +70,7 @@ final class ExportedRecord {
 extension ConnectionCore {
     func export(_ object: any ExportedObject, at path: ObjectPath) throws(DBusError) {
         if let ended { throw ended }
+        try Names.checkNotReserved(path: path)
         guard objects[path] == nil else { throw DBusError(.invalidArgument, "\(path) is exported already") }
         guard objects.count < Limits.exportedObjects else {
             throw DBusError(.limitExceeded, "more than \(Limits.exportedObjects) objects")

@@ -4,7 +4,7 @@ import CDBus
 
 /// A libdbus message that is being made. It owns one reference, released when it goes out of scope.
 ///
-/// Each maker checks every argument first: libdbus ends the process on a wrong one.
+/// Each maker checks every argument first: libdbus ends the process on a wrong one, or a bus the connection.
 struct RawMessage: ~Copyable {
     let pointer: OpaquePointer
 
@@ -21,6 +21,8 @@ struct RawMessage: ~Copyable {
         try check(call.destination, Names.isBusName, "bus name")
         try check(call.interface, Names.isInterface, "interface name")
         try check(call.member, Names.isMember, "member name")
+        try Names.checkNotReserved(path: call.path)
+        try Names.checkNotReserved(interface: call.interface)
         let header = BodyCheck.headerBytes(
             path: call.path.string, interface: call.interface, member: call.member, destination: call.destination)
         try BodyCheck.check(call.body, header: header)
@@ -35,6 +37,8 @@ struct RawMessage: ~Copyable {
     ) throws(DBusError) -> RawMessage {
         try check(interface, Names.isInterface, "interface name")
         try check(member, Names.isMember, "member name")
+        try Names.checkNotReserved(path: path)
+        try Names.checkNotReserved(interface: interface)
         if let destination { try check(destination, Names.isBusName, "bus name") }
         let header = BodyCheck.headerBytes(
             path: path.string, interface: interface, member: member, destination: destination)

@@ -149,6 +149,22 @@ struct RegistrationTests {
         withExtendedLifetime(fixture) {}
     }
 
+    /// The path is one that nobody may call: the simulator would be thrown off the bus for it.
+    @Test func aPathThatMustNotBeCalledIsAnsweredWithTheUsualError() async throws {
+        let fixture = try await Fixture()
+        let app = try await HostApp(fixture.bus)
+        let path: ObjectPath = "/org/freedesktop/DBus/Local"
+        #expect(await Self.error { try await app.register(root: path) } == "Failed: No object received")
+        #expect(
+            await Self.error { try await app.advertise(at: path) } == "Failed: Failed to register advertisement")
+        // It serves on, and nothing is left behind.
+        try await app.register()
+        try await app.advertise()
+        let active = try await fixture.client.get(Fixture.adapterPath, "LEAdvertisingManager1", "ActiveInstances")
+        #expect(active == .byte(1))
+        withExtendedLifetime(fixture) {}
+    }
+
     @Test func whatIsNotRegisteredCannotBeUnregistered() async throws {
         let fixture = try await Fixture()
         let client = fixture.client
