@@ -22,7 +22,7 @@ public struct DBusMessage: Sendable, Hashable {
     public let errorName: String?
     public let noReplyExpected: Bool
     public let signature: Signature
-    public let body: [DBusValue]
+    public internal(set) var body: [DBusValue]
 
     package init(
         kind: Kind,

@@ -106,6 +106,11 @@ extension MatchRule {
     ///
     /// - Parameter owner: the unique name that owns ``sender`` now, if that is a well-known name.
     package func matches(_ message: DBusMessage, senderOwner owner: String?) -> Bool {
+        matchesHead(of: message, senderOwner: owner) && matchesArguments(message.body)
+    }
+
+    /// Whether all but the arguments match.
+    func matchesHead(of message: DBusMessage, senderOwner owner: String?) -> Bool {
         if let kind, message.kind != kind { return false }
         if let member, message.member != member { return false }
         if let interface, message.interface != interface { return false }
@@ -116,8 +121,12 @@ extension MatchRule {
         if let pathNamespace {
             guard let path = message.path, path == pathNamespace || path.isBeneath(pathNamespace) else { return false }
         }
+        return true
+    }
+
+    func matchesArguments(_ body: [DBusValue]) -> Bool {
         guard arg0 != nil || arg0Namespace != nil else { return true }
-        guard case .string(let first)? = message.body.first else { return false }
+        guard case .string(let first)? = body.first else { return false }
         if let arg0, first != arg0 { return false }
         if let arg0Namespace, first != arg0Namespace, !first.hasPrefix("\(arg0Namespace).") { return false }
         return true

@@ -15,7 +15,15 @@ struct MessageReader {
         return try reader.values(&iterator)
     }
 
+    /// - Throws: ``DBusError/Code/limitExceeded``.
     static func message(_ raw: OpaquePointer) throws(DBusError) -> DBusMessage {
+        var message = head(raw)
+        message.body = try body(of: raw)
+        return message
+    }
+
+    /// A message without its body.
+    static func head(_ raw: OpaquePointer) -> DBusMessage {
         let replySerial = dbus_message_get_reply_serial(raw)
         return DBusMessage(
             kind: DBusMessage.Kind(rawValue: UInt8(clamping: dbus_message_get_type(raw))) ?? .signal,
@@ -28,7 +36,6 @@ struct MessageReader {
             member: text(dbus_message_get_member(raw)),
             errorName: text(dbus_message_get_error_name(raw)),
             noReplyExpected: dbus_message_get_no_reply(raw) != 0,
-            body: try body(of: raw),
             signature: Signature(trusted: text(dbus_message_get_signature(raw)) ?? "")
         )
     }

@@ -26,6 +26,30 @@ final class Subscription {
         self.handler = handler
         self.onEnd = onEnd
     }
+
+    /// Hands a message to those of some subscribers whose rule it matches.
+    ///
+    /// The body is read when there is one whom the header is for: anybody on the bus can send us what matches all of a
+    /// rule but its sender, and a body may become a million values. One that cannot be read reaches nobody.
+    ///
+    /// - Parameter head: the message without its body.
+    static func deliver(
+        _ head: DBusMessage, to candidates: [Subscription], reading body: () throws(DBusError) -> [DBusValue]
+    ) {
+        var message = head
+        var isRead = false
+        for subscription in candidates
+        where subscription.isActive
+            && subscription.rule.matchesHead(of: head, senderOwner: subscription.sender?.owner)
+        {
+            if !isRead {
+                guard let values = try? body() else { return }
+                message.body = values
+                isRead = true
+            }
+            if subscription.rule.matchesArguments(message.body) { subscription.handler(message) }
+        }
+    }
 }
 
 /// Subscribers by the member they want, so that a message meets few of them.
@@ -169,11 +193,9 @@ extension ConnectionCore {
     func receiveForSubscriptions(_ raw: OpaquePointer) {
         guard subscriptions.count > 0 else { return }
         let candidates = subscriptions.candidates(member: MessageReader.text(dbus_message_get_member(raw)))
-        guard !candidates.isEmpty, let message = try? MessageReader.message(raw) else { return }
-        for subscription in candidates where subscription.isActive {
-            if subscription.rule.matches(message, senderOwner: subscription.sender?.owner) {
-                subscription.handler(message)
-            }
+        guard !candidates.isEmpty else { return }
+        Subscription.deliver(MessageReader.head(raw), to: candidates) { () throws(DBusError) in
+            try MessageReader.body(of: raw)
         }
     }
 
