@@ -34,8 +34,9 @@ package enum Limits {
     package static let receivedFDs = 256
     /// Bytes queued towards a bus that does not read. Calls and signals are refused above it.
     package static let outgoingBytes = 1 << 24
-    /// Bytes queued at which even answers are impossible: the connection is given up.
-    package static let outgoingBytesFatal = 1 << 25
+    /// Bytes queued at which even answers are impossible: the connection is given up. Calls and signals alone, of which the
+    /// last may be as long as a message gets, do not reach it.
+    package static let outgoingBytesFatal = outgoingBytes + 2 * messageBytes
     /// Calls of ours that wait for an answer, per connection.
     package static let pendingCalls = 4096
     /// Calls to our objects that wait for their answer, per connection.

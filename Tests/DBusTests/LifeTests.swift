@@ -196,4 +196,29 @@ import Testing
         #expect(error?.code == .limitExceeded)
         #expect(sent >= 16 && sent < 32)
     }
+
+    /// As many calls and signals as may wait are no reason to give up at the answer behind them.
+    @Test func anAnswerWaitsBehindTheMostThatMayWait() async throws {
+        let fixture = try await BusFixture()
+        defer { fixture.keep() }
+        let asked = Inbox<MethodCall>()
+        let interface = ExportedInterface(TestObject.interface, methods: [.init("Give", returns: "ay")])
+        try await fixture.server.export(
+            TestObject(interfaces: [interface], onCall: { asked.put($0) }), at: "/obj")
+        let answers = Inbox<Result<[DBusValue], DBusError>>()
+        fixture.client.send(call: DBusCall(fixture.server.uniqueName, "/obj", TestObject.interface, "Give")) {
+            answers.put($0)
+        }
+        let call = try await asked.next()
+        let process = try #require(fixture.bus.processID)
+        kill(process, SIGSTOP)
+        for bytes in [Limits.outgoingBytes - (1 << 20), Limits.messageBytes - (1 << 10)] {
+            try await fixture.server.emitSignal(
+                "/a", "a.b", "C", [.bytes([UInt8](repeating: 1, count: bytes))])
+        }
+        call.reply([.bytes([7])])
+        kill(process, SIGCONT)
+        #expect(try await answers.next().get() == [.bytes([7])])
+        try await fixture.ping()
+    }
 }
