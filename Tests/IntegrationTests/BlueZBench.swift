@@ -121,7 +121,7 @@ struct BlueZBench: OwnBench, ContractControls {
     }
 
     /// Each bench is three daemons and three buses in real time: so many at once as leave each its time on two cores.
-    private static let turns = Turns(24)
+    private static let turns = Turns(40)
 
     /// Runs one case on a bench of its own.
     static func check(
