@@ -30,7 +30,7 @@ public final class BlueZSimulator {
     private var agents = AgentManager1()
     /// The daemon's start while it is under way, and how often it has been ended: a start that was overtaken by an end
     /// does not become a daemon.
-    private(set) var starting: Task<DBusError?, Never>?
+    private var starting: Task<DBusError?, Never>?
     private var ends = 0
     /// By adapter: until when the kernel goes on discovering for a daemon that was killed.
     private var discoveryHeldUpUntil: [String: ContinuousClock.Instant] = [:]

@@ -39,6 +39,13 @@ struct Fixture {
         }
     }
 
+    /// Kills the daemon and brings it back.
+    func restart() async throws {
+        let simulator = simulator
+        await simulator.crash()
+        try await patiently { try await simulator.revive() }
+    }
+
     /// Waits until a Connect is under way.
     func connecting(_ path: ObjectPath) async throws {
         while await simulator.isConnecting(path) == false { try await Task.sleep(for: .milliseconds(1)) }
