@@ -28,7 +28,7 @@ final class Adapter1: BusInterface {
     func handle(_ call: MethodCall) {
         switch call.member {
         case "StartDiscovery": adapter.discovery.start(call)
-        case "StopDiscovery": answer(call) { () throws(ErrorReply) in try adapter.discovery.stop(client: call.sender) }
+        case "StopDiscovery": adapter.discovery.stop(call)
         case "SetDiscoveryFilter":
             answer(call) { () throws(ErrorReply) in
                 guard let filter = call.arguments.first else { throw .invalidArguments }

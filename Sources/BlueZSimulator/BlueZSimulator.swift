@@ -26,7 +26,7 @@ public final class BlueZSimulator {
     private let order: [String]
     private var plugged: Set<String>
     private var presence: BusPresence?
-    private var adapters: [String: Adapter] = [:]
+    private(set) var adapters: [String: Adapter] = [:]
     private var agents = AgentManager1()
     /// The daemon's start while it is under way, and how often it has been ended: a start that was overtaken by an end
     /// does not become a daemon.

@@ -10,6 +10,8 @@ final class BusPresence {
     var onClientGone: (@BlueZSimulatorActor (String) -> Void)?
     private var isOpen = true
     private var ownerMatch: MatchToken?
+    /// Calls that bluetoothd loses sight of. A call that is let go of would be answered.
+    private var unanswered: [MethodCall] = []
 
     init(connection: DBusConnection) {
         self.connection = connection
@@ -40,7 +42,11 @@ final class BusPresence {
         connection.assumeIsolated { $0.close() }
     }
 
+    /// Never answers a call, as long as this daemon lives. The connection bounds how many of those there can be.
+    func leaveUnanswered(_ call: MethodCall) { unanswered.append(call) }
+
     private func clientGone(_ name: String) {
+        unanswered.removeAll { $0.sender == name }
         if isOpen { onClientGone?(name) }
     }
 

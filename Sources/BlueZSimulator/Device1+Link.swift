@@ -49,16 +49,21 @@ extension Device1 {
     private func connectFailed(_ error: BluetoothError, _ attempt: ConnectAttempt) {
         pendingConnect = nil
         // Nearly every failure has this text in real life: the kernel gives the daemon little to tell them apart.
-        attempt.call.fail(error.code == .poweredOff ? .adapterNotPowered : .connectionAbortedLocally)
+        attempt.call.fail(error.code == .poweredOff ? .adapterNotPowered : adapter.profile.connectionAborted)
         heard()
     }
 
     /// Calls off what is under way.
     func endConnecting() {
-        guard let attempt = pendingConnect else { return }
+        endAttempt()?.call.fail(adapter.profile.connectionCancelled)
+    }
+
+    /// The same, without an answer.
+    func endAttempt() -> ConnectAttempt? {
+        guard let attempt = pendingConnect else { return nil }
         pendingConnect = nil
-        attempt.call.fail(.connectionCancelled)
         attempt.task?.cancel()
+        return attempt
     }
 
     private func connected(_ link: any PeripheralConnection, _ attempt: ConnectAttempt) {

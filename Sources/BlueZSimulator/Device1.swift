@@ -139,7 +139,8 @@ final class Device1: BusInterface {
     func discard(_ end: DaemonEnd) {
         stopTemporaryTimer()
         disconnectTimer?.cancel()
-        endConnecting()
+        // Nobody answers a Connect whose device is removed (device_free in src/device.c).
+        if let attempt = endAttempt() { adapter.presence.leaveUnanswered(attempt.call) }
         for pending in pendingDisconnects { pending.call.reply() }
         pendingDisconnects = []
         if let connection, end == .stopped { Task { await connection.disconnect() } }

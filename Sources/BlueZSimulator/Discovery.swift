@@ -16,6 +16,8 @@ final class Discovery {
     private var clients: [String: Client] = [:]
     /// The StartDiscovery that waits until the kernel discovers.
     private var starting: MethodCall?
+    /// Clients whose StartDiscovery was overtaken by another's, and is never answered.
+    private var stuck: Set<String> = []
     /// All filters as one, kept because every report is judged by it.
     private(set) var merged = MergedDiscoveryFilter([])
 
@@ -30,7 +32,7 @@ final class Discovery {
 
     func setFilter(_ argument: DBusValue, client: String) throws(ErrorReply) {
         guard adapter.isPowered else { throw .notReady }
-        let filter = try DiscoveryFilter(parsing: argument)
+        let filter = try DiscoveryFilter(parsing: argument, for: adapter.profile.version)
         if clients[client] == nil {
             guard filter != nil else { return }
             guard clients.count < Limits.discoveryClients else { throw .failed("Too many discovery clients") }
@@ -51,6 +53,13 @@ final class Discovery {
         let wasActive = isActive
         clients[call.sender, default: Client(filter: nil, isDiscovering: false)].isDiscovering = true
         merge()
+        if let overtaken = starting {
+            // There is one place for who waits (adapter->client in src/adapter.c, start_discovery).
+            stuck.insert(overtaken.sender)
+            adapter.presence.leaveUnanswered(overtaken)
+            starting = call
+            return
+        }
         if wasActive { return call.reply() }
         starting = call
         let scanning = adapter.controller.startScanning()
@@ -58,23 +67,30 @@ final class Discovery {
         Task { [adapter] in
             await scanning.value
             defer { withExtendedLifetime(adapter) {} }
-            guard starting === call else { return call.fail(.busy) }
+            guard let call = starting else { return }
             starting = nil
-            adapter.adapter1.signal(["Discovering"])
+            // In this order: start_discovery_complete in src/adapter.c.
             call.reply()
+            adapter.adapter1.signal(["Discovering"])
         }
     }
 
-    func stop(client: String) throws(ErrorReply) {
-        guard adapter.isPowered else { throw .notReady }
-        guard let session = clients[client], session.isDiscovering else { throw .failed("No discovery started") }
-        if starting?.sender == client { throw .busy }
+    func stop(_ call: MethodCall) {
+        let client = call.sender
+        guard adapter.isPowered else { return call.fail(.notReady) }
+        guard let session = clients[client], session.isDiscovering else {
+            return call.fail(.failed("No discovery started"))
+        }
+        if starting?.sender == client || stuck.contains(client) { return call.fail(.busy) }
         // The filter outlives the session (discovery_remove in src/adapter.c).
         clients[client] = session.filter == nil ? nil : Client(filter: session.filter, isDiscovering: false)
+        // What the end changes is told after the answer: stop_discovery_complete in src/adapter.c.
+        call.reply()
         ended()
     }
 
     func clientGone(_ client: String) {
+        stuck.remove(client)
         guard let gone = clients.removeValue(forKey: client) else { return }
         if gone.isDiscovering { ended() } else { merge() }
     }
@@ -83,6 +99,7 @@ final class Discovery {
     func reset() {
         let wasActive = isActive
         clients = [:]
+        stuck = []
         if wasActive { ended() }
     }
 
@@ -91,7 +108,7 @@ final class Discovery {
         guard !isActive else { return }
         adapter.controller.stopScanning()
         adapter.scanEnded()
-        if starting == nil { adapter.adapter1.signal(["Discovering"]) }
+        if let starting { starting.fail(.busy) } else { adapter.adapter1.signal(["Discovering"]) }
         starting = nil
     }
 

@@ -35,11 +35,10 @@ struct ErrorReply: Error, Sendable, Hashable {
     static let maximumAdvertisements = notPermitted("Maximum advertisements reached")
     /// BlueZ's sentence ends with a full stop here and nowhere else.
     static let unparsableAdvertisement = failed("Failed to parse advertisement.")
+    static let registrationNotCompleted = failed("Failed to complete registration")
     static let advertisementNotRegistered = failed("Failed to register advertisement")
 
     // Connection failures: ERR_LE_CONN_* of BlueZ's src/error.h.
-    static let connectionAbortedLocally = failed("le-connection-abort-by-local")
-    static let connectionCancelled = failed("br-connection-canceled")
     static let adapterNotPowered = failed("le-connection-adapter-not-powered")
 
     /// What a GATT client's application gets for an ATT error: create_gatt_dbus_error in src/gatt-client.c.
@@ -61,21 +60,33 @@ struct ErrorReply: Error, Sendable, Hashable {
     }
 }
 
+extension BehaviourProfile {
+    /// What nearly every failed Connect says.
+    var connectionAborted: ErrorReply {
+        .failed(namesConnectionErrors ? "le-connection-abort-by-local" : "Software caused connection abort")
+    }
+
+    var connectionCancelled: ErrorReply {
+        .failed(namesConnectionErrors ? "br-connection-canceled" : "Cancelled")
+    }
+}
+
 extension ATTError {
     /// What a central gets for an error that the application answered: dbus_error_to_att_ecode in
     /// src/gatt-database.c.
     ///
     /// - Parameter notPermitted: The code for org.bluez.Error.NotPermitted, which depends on the request.
-    /// - Parameter readsCodes: Whether the text of `Failed` may be a code (`BehaviourProfile.passesApplicationErrors`).
-    init(applicationError name: String, _ message: String, notPermitted: ATTError, readsCodes: Bool = true) {
+    /// - Parameter profile: Whether the text of `Failed` may be a code, and which names it knows.
+    init(applicationError name: String, _ message: String, notPermitted: ATTError, profile: BehaviourProfile) {
         switch name {
-        case "org.bluez.Error.Failed": self = readsCodes ? Self(numericMessage: message) : .application
+        case "org.bluez.Error.Failed":
+            self = profile.passesApplicationErrors ? Self(numericMessage: message) : .application
         case "org.bluez.Error.NotSupported": self = .requestNotSupported
         case "org.bluez.Error.NotAuthorized": self = .insufficientAuthorization
         case "org.bluez.Error.InvalidValueLength": self = .invalidAttributeValueLength
         case "org.bluez.Error.InvalidOffset": self = .invalidOffset
         case "org.bluez.Error.InProgress": self = Self(rawValue: 0xFE)
-        case "org.bluez.Error.ImproperlyConfigured": self = Self(rawValue: 0xFD)
+        case "org.bluez.Error.ImproperlyConfigured" where profile.version >= .init(5, 76): self = Self(rawValue: 0xFD)
         case "org.bluez.Error.NotPermitted": self = notPermitted
         default: self = .unlikelyError
         }

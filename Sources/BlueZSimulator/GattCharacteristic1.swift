@@ -68,14 +68,12 @@ final class GattCharacteristic1: BusInterface {
         subscription = nil
         cancelSubscription = nil
         for (name, client) in clients {
-            for call in client.waiting { call.fail(.failed("Not connected")) }
-            clients[name] = NotifyClient()
+            for call in client.waiting { call.fail(Self.lost) }
+            // A session that had begun waits for the next link (register_notify_cb in src/gatt-client.c frees the other).
+            clients[name] = client.waiting.isEmpty ? NotifyClient() : nil
         }
         isWriting = false
-        if let read {
-            for call in read.calls { call.fail(.failed("Not connected")) }
-        }
-        read = nil
+        readFailed(Self.lost)
         updateNotifying()
     }
 
@@ -202,9 +200,11 @@ final class GattCharacteristic1: BusInterface {
         case .invalidArgument: return .invalidArguments("Invalid Length")
         case .notSupported: return .notSupported
         // A lost link, and ATT's own time-out, which ends it: process_error in src/shared/gatt-client.c, for want of a PDU.
-        default: return .failed("Operation failed with ATT error: 0x0e")
+        default: return lost
         }
     }
+
+    private nonisolated static let lost = ErrorReply.failed("Operation failed with ATT error: 0x0e")
 
     // MARK: Notifications
 
@@ -212,7 +212,8 @@ final class GattCharacteristic1: BusInterface {
         guard service.device.disconnectTimer == nil else { return call.fail(.notConnected) }
         guard canNotify else { return call.fail(.notSupported) }
         if let known = clients[call.sender] {
-            if known.isActive { return call.reply() }
+            // Success also while its first one waits: it has its notify_id by then.
+            if known.isActive || !known.waiting.isEmpty { return call.reply() }
             return call.fail(.inProgress)
         }
         guard clients.count < Limits.notifyClients else { return call.fail(.failed("Failed allocate notify session")) }

@@ -49,9 +49,9 @@ final class GattManager1: BusInterface {
         adapter.presence.call(
             key.owner, key.root, "org.freedesktop.DBus.ObjectManager", "GetManagedObjects"
         ) { [weak self] result in
-            guard let self, self.registrations[key] == id else {
-                return call.fail(.failed("Failed to register application"))
-            }
+            guard let self else { return call.fail(.failed("Failed to register application")) }
+            // Unregistered meanwhile: nobody answers (app_free in src/gatt-database.c).
+            guard self.registrations[key] == id else { return self.adapter.presence.leaveUnanswered(call) }
             do throws(ErrorReply) {
                 let objects = try? result.get().first
                 let application = try GattApplication(owner: key.owner, root: key.root, objects: objects)

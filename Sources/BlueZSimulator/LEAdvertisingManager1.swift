@@ -42,11 +42,10 @@ final class LEAdvertisingManager1: BusInterface {
         switch call.member {
         case "RegisterAdvertisement": register(call, key)
         case "UnregisterAdvertisement":
-            guard instances[key] != nil else { return call.fail(.doesNotExist) }
-            Task {
-                await remove(key)
-                call.reply()
-            }
+            guard let instance = instances.removeValue(forKey: key) else { return call.fail(.doesNotExist) }
+            // Nobody waits for the kernel (client_remove in src/advertising.c).
+            call.reply()
+            Task { await takeOffAir(instance) }
         default: call.fail(.notSupported)
         }
     }
@@ -68,7 +67,7 @@ final class LEAdvertisingManager1: BusInterface {
         presence.call(
             key.owner, key.path, "org.freedesktop.DBus.Properties", "GetAll", [.string(Self.advertisementInterface)]
         ) { [weak self] result in
-            guard let self, self.instances[key] === instance else { return call.fail(.advertisementNotRegistered) }
+            guard let self, self.instances[key] === instance else { return call.fail(.registrationNotCompleted) }
             guard let properties = (try? result.get())?.first?.asDictionary, !properties.isEmpty else {
                 self.instances[key] = nil
                 return call.fail(.advertisementNotRegistered)
@@ -91,7 +90,7 @@ final class LEAdvertisingManager1: BusInterface {
         Task { [weak self, adapter] in
             let isOnAir = await self?.putOnAir(instance) ?? false
             defer { withExtendedLifetime(adapter) {} }
-            guard let self, self.instances[key] === instance else { return call.fail(.advertisementNotRegistered) }
+            guard let self, self.instances[key] === instance else { return call.fail(.registrationNotCompleted) }
             guard isOnAir else {
                 self.instances[key] = nil
                 return call.fail(.advertisementNotRegistered)
@@ -106,7 +105,8 @@ final class LEAdvertisingManager1: BusInterface {
         let limit =
             adapter.profile.fallsBackToExtendedAdvertising
             ? Limits.extendedAdvertisementBytes : Limits.legacyAdvertisementBytes
-        if advertisement > limit || scanResponse > limit { throw .advertisementNotRegistered }
+        guard advertisement > limit || scanResponse > limit else { return }
+        throw adapter.profile.version < .init(5, 56) ? .unparsableAdvertisement : .advertisementNotRegistered
     }
 
     private func putOnAir(_ instance: Instance) async -> Bool {
@@ -191,7 +191,10 @@ final class LEAdvertisingManager1: BusInterface {
     // MARK: Removing
 
     private func remove(_ key: Key) async {
-        guard let instance = instances.removeValue(forKey: key) else { return }
+        if let instance = instances.removeValue(forKey: key) { await takeOffAir(instance) }
+    }
+
+    private func takeOffAir(_ instance: Instance) async {
         let adapter = adapter
         instance.changes?.cancel()
         instance.timeout?.cancel()

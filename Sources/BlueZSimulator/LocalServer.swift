@@ -155,14 +155,14 @@ final class LocalServer {
             return answer(.failure(.unlikelyError))
         }
         if characteristic.flags.needsEncryptionToRead { return answer(.failure(.insufficientEncryption)) }
-        let readsCodes = adapter.profile.passesApplicationErrors
+        let profile = adapter.profile
         ask(central, application, characteristic, "ReadValue", [options(central, offset: offset)]) { result in
             switch result {
             case .success(let body):
                 guard let value = body.first?.asBytes else { return answer(.failure(.requestNotSupported)) }
                 answer(.success(Array(value.prefix(Limits.attributeBytes))))
             case .failure(let error):
-                answer(.failure(Self.att(error, notPermitted: .readNotPermitted, readsCodes: readsCodes)))
+                answer(.failure(Self.att(error, notPermitted: .readNotPermitted, profile: profile)))
             }
         }
     }
@@ -179,14 +179,14 @@ final class LocalServer {
         let acknowledgesEarly = characteristic.flags.properties.contains(.writeWithoutResponse)
         if acknowledgesEarly { answer(nil) }
         let body: [DBusValue] = [.bytes(value), options(central, offset: offset)]
-        let readsCodes = adapter.profile.passesApplicationErrors
+        let profile = adapter.profile
         let deliver: @BlueZSimulatorActor () -> Void = { [weak self] in
             self?.ask(central, application, characteristic, "WriteValue", body) { result in
                 guard !acknowledgesEarly else { return }
                 switch result {
                 case .success: answer(nil)
                 case .failure(let error):
-                    answer(Self.att(error, notPermitted: .writeNotPermitted, readsCodes: readsCodes))
+                    answer(Self.att(error, notPermitted: .writeNotPermitted, profile: profile))
                 }
             }
         }
@@ -194,7 +194,14 @@ final class LocalServer {
         // A socket would be used for this and all later writes; here the call alone is made, then WriteValue.
         adapter.presence.call(
             application.owner, characteristic.path, Self.interface, "AcquireWrite", [options(central, offset: 0)]
-        ) { _ in deliver() }
+        ) { result in
+            // Unlike AcquireNotify's, its refusal is the write's (acquire_write_reply).
+            if case .failure(let error) = result {
+                let code = Self.att(error, notPermitted: .writeNotPermitted, profile: profile)
+                if code != .unlikelyError { return acknowledgesEarly ? () : answer(code) }
+            }
+            deliver()
+        }
     }
 
     /// Calls the application, which has 5 s on the medium's clock; a later answer is thrown away.
@@ -235,10 +242,10 @@ final class LocalServer {
         }
     }
 
-    private static func att(_ error: DBusError, notPermitted: ATTError, readsCodes: Bool) -> ATTError {
+    private static func att(_ error: DBusError, notPermitted: ATTError, profile: BehaviourProfile) -> ATTError {
         guard let name = error.name else { return .unlikelyError }
         return ATTError(
-            applicationError: name, error.message, notPermitted: notPermitted, readsCodes: readsCodes)
+            applicationError: name, error.message, notPermitted: notPermitted, profile: profile)
     }
 
     // MARK: Subscriptions

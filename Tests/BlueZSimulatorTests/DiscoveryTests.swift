@@ -135,6 +135,57 @@ struct DiscoveryTests {
         #expect(try await fixture.client.get(Fixture.adapterPath, "Adapter1", "Discovering") == .bool(false))
     }
 
+    /// As in src/adapter.c: who has the answer has yet to hear what came of it.
+    @Test func theAnswersComeBeforeTheSignals() async throws {
+        let fixture = try await Fixture()
+        let client = fixture.client
+        for (member, isDiscovering) in [("StartDiscovery", true), ("StopDiscovery", false)] {
+            let told = Log<Int>()
+            client.connection.send(call: DBusCall("org.bluez", Fixture.adapterPath, "org.bluez.Adapter1", member)) {
+                _ in told.add(client.signals.count)
+            }
+            let before = try await told.wait { _ in true }
+            try await client.property(Fixture.adapterPath, "Adapter1", "Discovering", from: before) {
+                $0 == .bool(isDiscovering)
+            }
+        }
+    }
+
+    /// There is one place for who waits: the first of two is never answered, and cannot stop.
+    @Test func aStartThatIsOvertakenIsNeverAnswered() async throws {
+        let fixture = try await Fixture()
+        let answers = Log<String>()
+        await Self.startTogether(fixture.simulator, answers)
+        #expect(try await answers.wait { _ in true } == "second: started")
+        let stopped = Log<String>()
+        await Self.stop(fixture.simulator, "first", stopped)
+        #expect(try await stopped.wait { _ in true } == "first: Operation already in progress")
+        #expect(answers.count == 1)
+    }
+
+    @BlueZSimulatorActor
+    private static func startTogether(_ simulator: BlueZSimulator, _ answers: Log<String>) {
+        for sender in ["first", "second"] {
+            simulator.adapters["hci0"]?.discovery.start(call(sender, "StartDiscovery", answers))
+        }
+    }
+
+    @BlueZSimulatorActor
+    private static func stop(_ simulator: BlueZSimulator, _ sender: String, _ answers: Log<String>) {
+        simulator.adapters["hci0"]?.discovery.stop(call(sender, "StopDiscovery", answers))
+    }
+
+    private static func call(_ sender: String, _ member: String, _ answers: Log<String>) -> MethodCall {
+        MethodCall(
+            sender: sender, path: Fixture.adapterPath, interface: "org.bluez.Adapter1", member: member, arguments: []
+        ) { result in
+            switch result {
+            case .success: answers.add("\(sender): started")
+            case .failure(let error): answers.add("\(sender): \(error.message)")
+            }
+        }
+    }
+
     /// `stack/filter-outlives-discovery`
     @Test func theFilterOutlivesTheSession() async throws {
         let clock = ManualClock()

@@ -9,7 +9,13 @@ import Testing
 @Suite("Without a bus")
 struct PureTests {
     private static func filter(_ values: [String: DBusValue]) throws -> DiscoveryFilter? {
-        try DiscoveryFilter(parsing: .variantDictionary(values))
+        try DiscoveryFilter(parsing: .variantDictionary(values), for: .init(5, 66))
+    }
+
+    @Test func autoConnectIsKnownFrom583On() throws {
+        let filter = DBusValue.variantDictionary(["AutoConnect": .bool(true)])
+        #expect(throws: ErrorReply.invalidArguments) { try DiscoveryFilter(parsing: filter, for: .init(5, 82)) }
+        #expect(try DiscoveryFilter(parsing: filter, for: .init(5, 83)) != nil)
     }
 
     @Test func anEmptyFilterIsNone() throws {
@@ -56,7 +62,8 @@ struct PureTests {
             ("-1", 0x0E), ("99999999999999999999", 0x80), ("0x", 0x80), (" 0x81", 0x81),
         ] as [(String, UInt8)])
     func theTextOfFailedMayBeACode(_ text: String, _ code: UInt8) {
-        let error = ATTError(applicationError: "org.bluez.Error.Failed", text, notPermitted: .readNotPermitted)
+        let error = ATTError(
+            applicationError: "org.bluez.Error.Failed", text, notPermitted: .readNotPermitted, profile: .bluez566)
         #expect(error.rawValue == code)
     }
 

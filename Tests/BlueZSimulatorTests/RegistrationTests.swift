@@ -92,15 +92,19 @@ struct RegistrationTests {
         withExtendedLifetime(fixture) {}
     }
 
-    @Test(arguments: [(BehaviourProfile.bluez566, true), (.bluez582, false)])
+    @Test(
+        arguments: [
+            (BehaviourProfile.bluez555, "Failed: Failed to parse advertisement."),
+            (.bluez566, "Failed: Failed to register advertisement"), (.bluez582, nil),
+        ] as [(BehaviourProfile, String?)])
     func dataThatDoesNotFitIsRefusedOrGoesWhereNobodyLegacySees(
-        _ profile: BehaviourProfile, _ isRefused: Bool
+        _ profile: BehaviourProfile, _ expected: String?
     ) async throws {
         let fixture = try await Fixture(profile: profile)
         let app = try await HostApp(
             fixture.bus, advertisement: ["LocalName": Self.longName])
         let error = await Self.error { try await app.advertise() }
-        #expect(error == (isRefused ? "Failed: Failed to register advertisement" : nil))
+        #expect(error == expected)
         withExtendedLifetime(fixture) {}
     }
 
@@ -133,6 +137,36 @@ struct RegistrationTests {
         try await app.advertise()
         await #expect(throws: DBusError.self) { try await app.announce(["LocalName": Self.longName]) }
         #expect(await !fixture.simulator.isRunning)
+        withExtendedLifetime((fixture, app)) {}
+    }
+
+    /// Of the one nobody hears again, and the other says so.
+    @Test func whatIsUnregisteredWhileItIsRegistered() async throws {
+        let fixture = try await Fixture()
+        let app = try await HostApp(fixture.bus)
+        let options = DBusValue.variantDictionary([String: DBusValue]())
+        let answers = Log<String>()
+        func send(_ interface: String, _ member: String, _ arguments: [DBusValue]) {
+            app.connection.send(
+                call: DBusCall("org.bluez", Fixture.adapterPath, "org.bluez." + interface, member, arguments)
+            ) { result in
+                switch result {
+                case .success: answers.add(member)
+                case .failure(let error): answers.add("\(member): \(error.message)")
+                }
+            }
+        }
+        // The application is asked behind both.
+        send("GattManager1", "RegisterApplication", [.objectPath(HostApp.root), options])
+        send("GattManager1", "UnregisterApplication", [.objectPath(HostApp.root)])
+        send("LEAdvertisingManager1", "RegisterAdvertisement", [.objectPath(HostApp.advertisementPath), options])
+        send("LEAdvertisingManager1", "UnregisterAdvertisement", [.objectPath(HostApp.advertisementPath)])
+        _ = try await answers.wait { $0.hasPrefix("RegisterAdvertisement") }
+        #expect(
+            answers.all == [
+                "UnregisterApplication", "UnregisterAdvertisement",
+                "RegisterAdvertisement: Failed to complete registration",
+            ])
         withExtendedLifetime((fixture, app)) {}
     }
 

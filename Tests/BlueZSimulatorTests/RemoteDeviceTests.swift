@@ -81,8 +81,9 @@ struct RemoteDeviceTests {
         await session.stop()
     }
 
-    @Test func disconnectCancelsAConnectThatIsUnderWay() async throws {
-        let fixture = try await Fixture()
+    @Test(arguments: [(BehaviourProfile.bluez555, "Failed: Cancelled"), (.bluez566, "Failed: br-connection-canceled")])
+    func disconnectCancelsAConnectThatIsUnderWay(_ profile: BehaviourProfile, _ text: String) async throws {
+        let fixture = try await Fixture(profile: profile)
         let phone = fixture.medium.addAdapter()
         let session = try await fixture.advertise(phone)
         let path = try await fixture.client.discover(phone)
@@ -91,7 +92,45 @@ struct RemoteDeviceTests {
         let connecting = Task { await client.error(path, "Device1", "Connect") }
         try await fixture.connecting(path)
         try await client.call(path, "Device1", "Disconnect")
-        #expect(await connecting.value == "Failed: br-connection-canceled")
+        #expect(await connecting.value == text)
+        await session.stop()
+    }
+
+    /// device_free in src/device.c lets go of the call.
+    @Test func aConnectWhoseDeviceIsRemovedIsNeverAnswered() async throws {
+        let fixture = try await Fixture()
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let path = try await fixture.client.discover(phone)
+        phone.inject(.nextConnectHangs)
+        let connecting = fixture.client.send(path, "Device1", "Connect")
+        try await fixture.connecting(path)
+        try await fixture.client.adapter("RemoveDevice", [.objectPath(path)])
+        // It would have come before.
+        #expect(connecting.count == 0)
+        await session.stop()
+    }
+
+    /// What waits for the peer fails as if it had refused, and a session that had not begun is gone.
+    @Test func aLostLinkFailsWhatWaits() async throws {
+        let clock = ManualClock()
+        let fixture = try await Fixture(clock: clock)
+        let phone = fixture.medium.addAdapter()
+        let session = try await fixture.advertise(phone)
+        let client = fixture.client
+        let path = try await clock.run { try await client.discover(phone) }
+        let characteristic = try await clock.run { try await client.connect(path) }
+        fixture.medium.conditions.latency = .seconds(10)
+        let start = client.send(characteristic, "GattCharacteristic1", "StartNotify")
+        let again = client.send(characteristic, "GattCharacteristic1", "StartNotify")
+        #expect(try await again.wait { _ in true } == nil)
+        let own = try #require(fixture.simulator.radios["hci0"])
+        fixture.medium.drop(between: own, and: phone)
+        #expect(try await start.wait { _ in true } == "Failed: Operation failed with ATT error: 0x0e")
+        fixture.medium.conditions.latency = .zero
+        _ = try await clock.run { try await client.connect(path) }
+        #expect(await client.error(characteristic, "GattCharacteristic1", "StartNotify") == nil)
+        #expect(try await client.get(characteristic, "GattCharacteristic1", "Notifying") == .bool(true))
         await session.stop()
     }
 

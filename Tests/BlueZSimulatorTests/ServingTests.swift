@@ -294,6 +294,16 @@ struct ServingTests {
         withExtendedLifetime((fixture, app)) {}
     }
 
+    /// Its refusal is the write's, unlike AcquireNotify's.
+    @Test func aRefusedAcquireWriteRefusesTheWrite() async throws {
+        let fixture = try await Fixture()
+        let app = try await Self.host(fixture, characteristic: ["WriteAcquired": .bool(false)])
+        let phone = try await Phone(fixture.medium.addAdapter())
+        #expect(await Self.att { try await phone.write([1]) } == .requestNotSupported)
+        #expect(!app.characteristic.calls.all.contains { $0.member == "WriteValue" })
+        withExtendedLifetime(fixture) {}
+    }
+
     @Test func writeWithoutResponseBesideWriteAcknowledgesEarly() async throws {
         let fixture = try await Fixture()
         let app = try await Self.host(
