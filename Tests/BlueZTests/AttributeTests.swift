@@ -72,7 +72,7 @@ extension OnABus {
             let (link, characteristic) = (bench.link, bench.characteristic)
             let first = Task { try await link.write([1], to: characteristic, type: .withResponse) }
             try await bench.fake.called("WriteValue")
-            let second = Task { try await link.write([2], to: characteristic, type: .withoutResponse) }
+            let second = Task.immediate { try await link.write([2], to: characteristic, type: .withoutResponse) }
             // A call on the same bus: had the second write been sent, it would have come before.
             bench.fake.on("StopNotify") { $0.reply() }
             let subscription = try await link.subscribe(to: characteristic)
@@ -100,7 +100,12 @@ extension OnABus {
             try await bench.fake.called("WriteValue")
             first.cancel()
             #expect(await first.value?.code == .cancelled)
-            let second = Task { try await link.write([2], to: characteristic, type: .withResponse) }
+            let second = Task.immediate { try await link.write([2], to: characteristic, type: .withResponse) }
+            // As above: it would have come before.
+            bench.fake.on("StopNotify") { $0.reply() }
+            let subscription = try await link.subscribe(to: characteristic)
+            await subscription.cancel()
+            #expect(bench.fake.calls.filter { $0 == "WriteValue" }.count == 1)
             for call in await held.take() { call.reply() }
             try await bench.fake.called("WriteValue", times: 2).reply()
             try await second.value
@@ -213,11 +218,17 @@ extension OnABus {
             // A child, which the suite's time limit ends.
             async let error = #expect(throws: BluetoothError.self) { try await link.subscribe(to: characteristic) }
             try await bench.fake.called("StartNotify")
-            await bench.fake.remove(bench.path)
+            // The object answers on, so that a call to it would be seen.
+            try await bench.fake.signal(
+                .root, "org.freedesktop.DBus.ObjectManager", "InterfacesRemoved",
+                [.objectPath(bench.path), .strings(["org.bluez.GattCharacteristic1"])])
             #expect(await error?.code == .attributeNotFound)
-            for call in await held.take() { call.reply() }
+            let call = try #require(await held.take().first)
+            call.reply()
             await link.disconnect()
-            #expect(!bench.fake.calls.contains("StopNotify"))
+            // To the radio and back: what it has sent has come.
+            _ = try await bench.fake.call(call.sender, .root, "org.freedesktop.DBus.Peer", "Ping")
+            #expect(bench.fake.calls.suffix(2) == ["StartNotify", "Disconnect"])
         }
 
         /// A paired device's link is only let go of, and what was asked of it comes about all the same.

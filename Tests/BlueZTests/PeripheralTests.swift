@@ -153,7 +153,9 @@ extension OnABus {
             let heard = FakeState()
             try await heir.exportObjectManager(at: .root)
             try await heir.export(
-                FakeObject(["org.bluez.LEAdvertisingManager1": [:]]) { heard.received($0) }, at: FakeBlueZ.adapter)
+                FakeObject(["org.bluez.GattManager1": [:], "org.bluez.LEAdvertisingManager1": [:]]) {
+                    heard.received($0)
+                }, at: FakeBlueZ.adapter)
             // Queued: it owns the name in the moment in which the first one goes.
             _ = try await heir.call(
                 "org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "RequestName",
@@ -166,7 +168,8 @@ extension OnABus {
             }
             #expect(error?.code == .resetting)
             // There and back: the heir has heard what was sent before.
-            await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+            let scan = await #expect(throws: BluetoothError.self) { try await radio.scan(for: ScanFilter()) }
+            #expect(scan?.code == .adapterNotFound)
             #expect(heard.calls.map(\.member) == [])
         }
 

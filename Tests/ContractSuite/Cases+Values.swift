@@ -120,16 +120,17 @@ extension ContractCase {
         ContractCase("Writes to one characteristic are queued, and arrive in order") { bench in
             try await bench.withVisit { host, visit in
                 let connection = visit.connection
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for value in 1...5 as ClosedRange<UInt8> {
-                        group.addTask { try await connection.write([value], to: visit.message, type: .withResponse) }
-                    }
-                    try await group.waitForAll()
+                let values = 1...5 as ClosedRange<UInt8>
+                // Each is asked for before the next, and none has ended by then.
+                let writes = values.map { value in
+                    Task.immediate { try await connection.write([value], to: visit.message, type: .withResponse) }
                 }
-                for value in 1...5 as ClosedRange<UInt8> {
-                    _ = try await host.events.next(within: bench.patience, "write \(value)") {
-                        $0.writeRequest?.value == [value] ? true : nil
+                for write in writes { try await write.value }
+                for value in values {
+                    let next = try await host.events.next(within: bench.patience, "write \(value)") {
+                        $0.writeRequest?.value
                     }
+                    try require(next == [value], "\(next) in place of write \(value)")
                 }
             }
         },
@@ -139,7 +140,9 @@ extension ContractCase {
                 let task = Task { try await visit.connection.write([1], to: visit.message, type: .withResponse) }
                 let request = try await host.events.next(within: bench.patience, "the write") { $0.writeRequest }
                 task.cancel()
-                try await requireError(.cancelled, from: "the write") { try await task.value }
+                try await within(bench.silence, bench.central.clock, "the write's end") {
+                    _ = try await requireError(.cancelled, from: "the write") { try await task.value }
+                }
                 await host.session.respond(to: request.id, with: .accept)
                 try await visit.connection.write([2], to: visit.message, type: .withResponse)
             }

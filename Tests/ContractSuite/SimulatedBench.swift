@@ -43,7 +43,7 @@ package struct SimulatedBench: ContractControls {
         case .setPlugged(true, let role): radio(role).plug()
         case .setPlugged(false, let role): radio(role).unplug()
         case .restartService(let role): radio(role).restartService(downFor: .milliseconds(500))
-        case .dropLink: medium.drop(between: phone, and: host)
+        case .dropLink: try require(medium.drop(between: phone, and: host), "there is no link to be dropped")
         case .setRSSI(let rssi): medium.setRSSI(rssi, between: host, and: phone)
         case .setInRange(let inRange): medium.setInRange(inRange, between: host, and: phone)
         case .setMTU(let mtu): medium.setMTU(mtu, between: host, and: phone)

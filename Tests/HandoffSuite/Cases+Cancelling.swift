@@ -21,7 +21,9 @@ extension ContractCase {
             let join = Task { try await client.join() }
             _ = try await events.next(within: bench.patience, "scanning") { $0 == .scanning ? 1 : nil }
             join.cancel()
-            try await requireNearbyError(.cancelled, from: "the join") { try await join.value }
+            try await within(bench.silence, bench.central.clock, "the search's end") {
+                _ = try await requireNearbyError(.cancelled, from: "the join") { try await join.value }
+            }
         },
         ContractCase("A join cancelled in the middle of the exchange leaves no link") { bench in
             let asked = Gate()

@@ -8,9 +8,10 @@ extension ContractCase {
     static let choosing: [ContractCase] = [
         ContractCase("A host of another app is left out, and the right one found", needs: [.secondCentral]) { bench in
             let other = NearbyHost.Configuration(appId: "com.example.other", name: "other")
-            try await bench.withHost(other) { _ in
+            try await bench.withHost(other) { wrong in
                 let join = Task { try await bench.join(bench.configuration(timeout: bench.patience * 2)) }
                 // The client has met the wrong host before the right one is there.
+                _ = try await wrong.events.next(within: bench.patience, "the wrong host is met") { $0.rejection }
                 let right = NearbyHost.Configuration(appId: Suite.appId, name: "right")
                 let host = try await RunningHost.start(bench, right, on: try bench.other)
                 do {
@@ -89,7 +90,11 @@ extension ContractCase {
                 }
                 try await bench.perform(.setInRange(false))
                 client.choose(candidate.peer)
-                try await requireNearbyError(.linkFailed, .nothingFound, from: "the join") { try await join.value }
+                try await within(bench.patience + bench.silence, bench.central.clock, "the join's end") {
+                    _ = try await requireNearbyError(.linkFailed, .nothingFound, from: "the join") {
+                        try await join.value
+                    }
+                }
                 try await bench.perform(.setInRange(true))
             }
         },

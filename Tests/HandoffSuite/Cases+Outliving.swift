@@ -25,6 +25,25 @@ struct Blow: Sendable {
     ]
 }
 
+/// What became of something that was done where nothing can be thrown: while a host's app decides.
+actor Aftermath {
+    private var result: Result<Void, any Error>?
+
+    func of(_ strike: @Sendable () async throws -> Void) async {
+        do {
+            try await strike()
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+    }
+
+    /// Checks that it was done.
+    func check(_ what: String) throws {
+        try require(result, "\(what): nobody came to do it").get()
+    }
+}
+
 /// How far an exchange has come when the blow falls.
 enum Step: String, CaseIterable, Sendable {
     case advertising, connected, subscribed, written, answered
@@ -51,13 +70,15 @@ extension ContractCase {
         } + [
             ContractCase("A lost link is made again, and the handoff arrives", needs: [.dropLink]) { bench in
                 let asked = Counter()
+                let drop = Aftermath()
                 try await bench.withHost(
                     admit: { _ in
-                        if await asked.next() == 1 { try? await bench.perform(.dropLink) }
+                        if await asked.next() == 1 { await drop.of { try await bench.perform(.dropLink) } }
                         return .handoff(["roomCode": "SWIFT42"])
                     }
                 ) { _ in
                     try bench.requireRoom(try await bench.join())
+                    try await drop.check("the link's end")
                 }
             },
             ContractCase("A host that starts on an adapter that is off serves when it comes on", needs: [.power]) {
@@ -158,11 +179,12 @@ extension ContractCase {
         {
             bench in
             let asked = Counter()
+            let aftermath = Aftermath()
             try await bench.withHost(
                 admit: { _ in
                     // A task of its own: the decision is cancelled when its client goes, the blow goes on.
                     if step == .deciding, await asked.next() == 1 {
-                        await Task { try? await blow.strike(bench, .central) }.value
+                        await Task { await aftermath.of { try await blow.strike(bench, .central) } }.value
                     }
                     return .handoff(["roomCode": "SWIFT42"])
                 }
@@ -177,6 +199,7 @@ extension ContractCase {
                     try await blow.strike(bench, .central)
                 }
                 try bench.requireRoom(try await join.value)
+                if step == .deciding { try await aftermath.check(blow.name) }
                 await client.finish()
             }
         }

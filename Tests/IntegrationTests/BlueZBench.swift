@@ -103,7 +103,8 @@ struct BlueZBench: OwnBench, ContractControls {
         case .restartService(let role):
             try await machine(role).simulator.restart(downFor: .milliseconds(300))
         case .dropLink:
-            medium.drop(between: try phone.simulated, and: try host.simulated)
+            let dropped = medium.drop(between: try phone.simulated, and: try host.simulated)
+            try require(dropped, "there is no link to be dropped")
         case .setRSSI(let rssi):
             medium.setRSSI(rssi, between: try host.simulated, and: try phone.simulated)
         case .setInRange(let inRange):
@@ -121,7 +122,7 @@ struct BlueZBench: OwnBench, ContractControls {
     }
 
     /// Each bench is three daemons and three buses in real time: so many at once as leave each its time on two cores.
-    private static let turns = Turns(40)
+    private static let turns = Turns(32)
 
     /// Runs one case on a bench of its own.
     static func check(

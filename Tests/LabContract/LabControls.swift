@@ -29,7 +29,7 @@ struct LabControls: ContractControls {
             DispatchQueue.global().async { continuation.resume(returning: Self.ask(command)) }
         }
         let text = try answer.get()
-        if text.contains(#""error""#) { throw LabFailure(text) }
+        if text.contains(#""error""#) || text.contains(#""dropped": 0"#) { throw LabFailure(text) }
     }
 
     private func adapter(_ role: ContractRole) -> String {

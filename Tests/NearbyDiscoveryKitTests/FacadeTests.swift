@@ -77,20 +77,27 @@ import Testing
         }
     }
 
-    @Test func anAdapterThatIsOffIsAnErrorAndThenIdle() async throws {
+    @Test func anAdapterThatIsOffIsAnErrorAndTheNextStartIsFree() async throws {
         let pair = Pair()
         pair.clientRadio.setPowered(false)
         let events = Self.events(of: pair.client)
-        let codes = try await pair.clock.run {
+        let seen = try await pair.clock.run {
             pair.client.startScanning(appId: Self.appId)
-            var codes: [NearbyError.Code] = []
+            var seen: [String] = []
             for await event in events {
-                if case .error(let error) = event { codes.append(error.code) }
-                if !codes.isEmpty { break }
+                switch event {
+                case .error(let error):
+                    seen.append("\(error.code)")
+                    pair.clientRadio.setPowered(true)
+                    pair.client.startScanning(appId: Self.appId)
+                case .stateChanged(let state): seen.append("\(state)")
+                default: break
+                }
+                if seen.last == "scanning" { break }
             }
-            return codes
+            return seen
         }
-        #expect(codes == [.poweredOff])
+        #expect(seen == ["poweredOff", "scanning"])
     }
 
     @Test func startingAnotherThingEndsTheOneBefore() async throws {

@@ -242,7 +242,7 @@ struct ExtendedPair {
         }
         pair.run()
         #expect(pair.outcome == nil)
-        guard let tag = pair.client.session?.tag else { return }
+        let tag = try #require(pair.client.session?.tag)
         // Not sealed, though it is for us.
         pair.tell(
             .notified(
@@ -285,7 +285,10 @@ struct ExtendedPair {
             _ = client.handle(.discovered([ExtendedPair.both]), at: host.now)
             _ = client.handle(.helloRead(host.hello("client") ?? []), at: host.now)
             let step = client.handle(.subscribed(mtu: 517), at: host.now)
-            guard case .write(_, _, let frame)? = step.actions.first else { continue }
+            guard case .write(_, _, let frame)? = step.actions.first else {
+                Issue.record("nothing is written first: \(step.actions)")
+                continue
+            }
             _ = client.handle(.written, at: host.now)
             let join = try #require(host.write(frame, from: "client", mtu: 517).joins.first)
             let answer = host.pump(host.decide(join)).frames

@@ -190,6 +190,7 @@ async def _(lab):
     assert not flooding.done(), flooding
     flooding.cancel()
     lab.note(f"{written} basic requests meanwhile")
+    assert written > 10, "no flood"
     await noisy.leave()
 
 

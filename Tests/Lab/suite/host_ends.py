@@ -35,10 +35,10 @@ async def _(lab):
 
 @case("host/terminated", core=True)
 async def _(lab):
-    """SIGTERM while a phone is connected: unregisters, ends, leaves nothing"""
+    """SIGTERM while a phone is connected: ends by it (143), and leaves nothing"""
     host = await lab.host().start()
     phone = Central.iphone(lab)
     await phone.go_to("subscribed")
-    await host.stop()
+    assert await host.stop() == 143
     assert await lab.bluez.active_instances("hci0") == 0
     await phone.leave()

@@ -109,6 +109,7 @@ async def _(lab):
     await asyncio.sleep(0.25)
     host.rssi = -75
     expect_none(await join.outcome(), NONE_NEAR)
+    assert trace.heard_at(lab.recorder.packets, "hci1", -40), "the strong reading was not heard"
     assert not host.connections, "connected for one strong reading"
 
 
