@@ -102,6 +102,10 @@ class Runner:
             self._judged(deal)
         if not kernel:
             await self._clean(case, logs)
+            if problem and not self._is_lost and not lab.kernel.failure():
+                # A controller that the kernel has lost track of looks clean: once its six cases failed, one after
+                # another, since no `LE Create Connection` came any more after bluetoothd had been killed beside one.
+                await self._reset()
         return not again
 
     async def _clean(self, case, logs):
@@ -150,7 +154,10 @@ class Runner:
         return None
 
     def _keep(self, case, problem, logs):
-        folder = os.path.join(self.lab.folder, "evidence", case.name.replace("/", "--"))
+        name = case.name.replace("/", "--")
+        # What is run again writes its own.
+        while os.path.exists(folder := os.path.join(self.lab.folder, "evidence", name)) and problem:
+            name += "-again"
         os.makedirs(folder, exist_ok=True)
 
         def write(name, text):
