@@ -240,7 +240,7 @@ final class Adapter: ControllerDelegate {
         let device = server.centralDisconnected(central)
         if let device, device.central == central {
             device.central = nil
-            if device.connection == nil, device.leftover == nil { linkEnded(device, reason: reason) }
+            if !device.hasLink { linkEnded(device, reason: reason) }
         }
         if !server.hasCentrals { advertising.centralsGone() }
     }
@@ -248,7 +248,7 @@ final class Adapter: ControllerDelegate {
     func leftoverLost(_ link: LinkInfo, reason: DisconnectReason) {
         guard let device = devices[link.address], device.leftover == link else { return }
         device.leftover = nil
-        if device.connection == nil, device.central == nil { linkEnded(device, reason: reason) }
+        if !device.hasLink { linkEnded(device, reason: reason) }
     }
 
     func centralRead(

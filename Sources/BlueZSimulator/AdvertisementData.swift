@@ -138,6 +138,9 @@ struct AdvertisementData: Sendable, Hashable {
         return (budget.advertisementBytes + (includesTxPower ? 3 : 0), budget.scanResponseBytes)
     }
 
+    /// Bytes of the longer of the two.
+    var longerPart: Int { max(sizes.advertisement, sizes.scanResponse) }
+
     /// What goes on the air.
     var request: AdvertisementRequest {
         AdvertisementRequest(

@@ -61,6 +61,12 @@ public struct BehaviourProfile: Sendable, Hashable {
     /// Longer data than a legacy advertisement holds goes out as extended advertising (5.76 and later), which legacy
     /// scanners do not see; else it is refused.
     public var fallsBackToExtendedAdvertising: Bool
+    /// An advertisement that is too long is one that "failed to parse": before 5.56.
+    public var takesTooLongForUnparsable: Bool
+    /// An application's `ImproperlyConfigured` is 0xFD for the central: 5.76 and later. Before, it is "unlikely error".
+    public var passesImproperlyConfigured: Bool
+    /// A discovery filter may have `AutoConnect`: 5.83 and later.
+    public var filtersByAutoConnect: Bool
     /// A failed `Connect` says `le-connection-…`: 5.62 and later. Before, it is the text of an errno.
     public var namesConnectionErrors: Bool
     /// A registered advertisement that has become too long ends the daemon (BlueZ commit 6b5447583): 5.56 to 5.74. Before,
@@ -117,6 +123,9 @@ public struct BehaviourProfile: Sendable, Hashable {
         passesApplicationErrors = version >= Version(5, 66)
         losesQuickNotifications = version < Version(5, 60)
         fallsBackToExtendedAdvertising = version >= Version(5, 76)
+        takesTooLongForUnparsable = version < Version(5, 56)
+        passesImproperlyConfigured = version >= Version(5, 76)
+        filtersByAutoConnect = version >= Version(5, 83)
         namesConnectionErrors = version >= Version(5, 62)
         diesOfRefusedRefreshes = (Version(5, 56)..<Version(5, 75)).contains(version)
         diesOfServiceFilters = version == Version(5, 87)

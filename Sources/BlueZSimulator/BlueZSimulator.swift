@@ -108,14 +108,14 @@ public final class BlueZSimulator {
         let presence = BusPresence(connection: connection)
         do throws(DBusError) {
             try await presence.open()
-            guard ends == before else { throw DBusError(.closed, "the simulator was ended while it started") }
+            try checkStarting(before)
             presence.onClientGone = { [weak self] client in self?.clientGone(client) }
             self.presence = presence
             agents = AgentManager1()
             presence.export([agents], at: "/org/bluez", owner: agents)
             for name in order where plugged.contains(name) { add(name, presence) }
             try await presence.takeName()
-            guard ends == before else { throw DBusError(.closed, "the simulator was ended while it started") }
+            try checkStarting(before)
         } catch {
             if self.presence === presence { end(.stopped) } else { presence.close() }
             throw error
@@ -126,6 +126,10 @@ public final class BlueZSimulator {
             guard let self, let presence, self.presence === presence else { return }
             self.end(.stopped)
         }
+    }
+
+    private func checkStarting(_ before: Int) throws(DBusError) {
+        if ends != before { throw DBusError(.closed, "the simulator was ended while it started") }
     }
 
     private func add(_ name: String, _ presence: BusPresence) {

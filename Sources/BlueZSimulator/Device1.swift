@@ -36,6 +36,7 @@ final class Device1: BusInterface {
     var central: CentralID?
     /// A link of the daemon before, which was killed, in either role.
     var leftover: LinkInfo?
+    var hasLink: Bool { connection != nil || central != nil || leftover != nil }
     var pendingConnect: ConnectAttempt?
     /// Applications that wait for Disconnect (or RemoveDevice), and the time until the link is taken down.
     var pendingDisconnects: [(call: MethodCall, removes: Bool)] = []

@@ -32,7 +32,7 @@ final class Discovery {
 
     func setFilter(_ argument: DBusValue, client: String) throws(ErrorReply) {
         guard adapter.isPowered else { throw .notReady }
-        let filter = try DiscoveryFilter(parsing: argument, for: adapter.profile.version)
+        let filter = try DiscoveryFilter(parsing: argument, for: adapter.profile)
         if clients[client] == nil {
             guard filter != nil else { return }
             guard clients.count < Limits.discoveryClients else { throw .failed("Too many discovery clients") }

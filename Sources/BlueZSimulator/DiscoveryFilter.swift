@@ -23,13 +23,12 @@ struct DiscoveryFilter: Sendable, Hashable {
     /// Reads an `a{sv}`: parse_discovery_filter_dict in BlueZ's src/adapter.c.
     ///
     /// - Returns: nil for an empty dictionary, which clears the client's filter.
-    init?(parsing argument: DBusValue, for version: BehaviourProfile.Version) throws(ErrorReply) {
+    init?(parsing argument: DBusValue, for profile: BehaviourProfile) throws(ErrorReply) {
         guard let entries = argument.asEntries else { throw .invalidArguments }
         guard !entries.isEmpty else { return nil }
         for entry in entries {
             guard let key = entry.key.asString else { throw .invalidArguments }
-            // Since 5.83.
-            if key == "AutoConnect", version < .init(5, 83) { throw .invalidArguments }
+            if key == "AutoConnect", !profile.filtersByAutoConnect { throw .invalidArguments }
             try read(key, entry.value)
         }
         if rssi != nil, pathloss != nil { throw .invalidArguments }

@@ -86,7 +86,8 @@ extension ATTError {
         case "org.bluez.Error.InvalidValueLength": self = .invalidAttributeValueLength
         case "org.bluez.Error.InvalidOffset": self = .invalidOffset
         case "org.bluez.Error.InProgress": self = Self(rawValue: 0xFE)
-        case "org.bluez.Error.ImproperlyConfigured" where profile.version >= .init(5, 76): self = Self(rawValue: 0xFD)
+        case "org.bluez.Error.ImproperlyConfigured" where profile.passesImproperlyConfigured:
+            self = Self(rawValue: 0xFD)
         case "org.bluez.Error.NotPermitted": self = notPermitted
         default: self = .unlikelyError
         }

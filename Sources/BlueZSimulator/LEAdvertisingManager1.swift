@@ -101,12 +101,11 @@ final class LEAdvertisingManager1: BusInterface {
     }
 
     private func checkSize(_ data: AdvertisementData) throws(ErrorReply) {
-        let (advertisement, scanResponse) = data.sizes
         let limit =
             adapter.profile.fallsBackToExtendedAdvertising
             ? Limits.extendedAdvertisementBytes : Limits.legacyAdvertisementBytes
-        guard advertisement > limit || scanResponse > limit else { return }
-        throw adapter.profile.version < .init(5, 56) ? .unparsableAdvertisement : .advertisementNotRegistered
+        guard data.longerPart > limit else { return }
+        throw adapter.profile.takesTooLongForUnparsable ? .unparsableAdvertisement : .advertisementNotRegistered
     }
 
     private func putOnAir(_ instance: Instance) async -> Bool {
@@ -115,8 +114,7 @@ final class LEAdvertisingManager1: BusInterface {
         let adapter = adapter
         // Registering starts the advertising anew, whatever had stopped it.
         isPaused = false
-        let (advertisement, scanResponse) = data.sizes
-        if max(advertisement, scanResponse) > Limits.legacyAdvertisementBytes {
+        if data.longerPart > Limits.legacyAdvertisementBytes {
             // Extended advertising: taken, counted, and invisible to every scanner here.
             await adapter.controller.stopAdvertising([instance.number])
             return adapter.isPowered
@@ -176,8 +174,7 @@ final class LEAdvertisingManager1: BusInterface {
             let data = try? AdvertisementData(
                 parsing: properties, profile: adapter.profile, adapterName: adapter.adapter1.displayName)
         else { return }
-        let (advertisement, scanResponse) = data.sizes
-        guard max(advertisement, scanResponse) <= Limits.keptAdvertisementBytes else { return }
+        guard data.longerPart <= Limits.keptAdvertisementBytes else { return }
         // What it knows of the advertisement and what is on the air are two things.
         instance.properties = properties
         guard (try? checkSize(data)) != nil else {

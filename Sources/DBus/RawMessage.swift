@@ -19,10 +19,7 @@ struct RawMessage: ~Copyable {
 
     static func call(_ call: DBusCall) throws(DBusError) -> RawMessage {
         try check(call.destination, Names.isBusName, "bus name")
-        try check(call.interface, Names.isInterface, "interface name")
-        try check(call.member, Names.isMember, "member name")
-        try Names.checkNotReserved(path: call.path)
-        try Names.checkNotReserved(interface: call.interface)
+        try check(call.path, call.interface, call.member)
         let header = BodyCheck.headerBytes(
             path: call.path.string, interface: call.interface, member: call.member, destination: call.destination)
         try BodyCheck.check(call.body, header: header)
@@ -35,10 +32,7 @@ struct RawMessage: ~Copyable {
     static func signal(
         _ path: ObjectPath, _ interface: String, _ member: String, _ body: [DBusValue], to destination: String?
     ) throws(DBusError) -> RawMessage {
-        try check(interface, Names.isInterface, "interface name")
-        try check(member, Names.isMember, "member name")
-        try Names.checkNotReserved(path: path)
-        try Names.checkNotReserved(interface: interface)
+        try check(path, interface, member)
         if let destination { try check(destination, Names.isBusName, "bus name") }
         let header = BodyCheck.headerBytes(
             path: path.string, interface: interface, member: member, destination: destination)
@@ -47,6 +41,15 @@ struct RawMessage: ~Copyable {
         if let destination { try message.set(dbus_message_set_destination(message.pointer, destination)) }
         try MessageWriter.append(body, to: message.pointer)
         return message
+    }
+
+    private static func check(
+        _ path: ObjectPath, _ interface: String, _ member: String
+    ) throws(DBusError) {
+        try check(interface, Names.isInterface, "interface name")
+        try check(member, Names.isMember, "member name")
+        try Names.checkNotReserved(path: path)
+        try Names.checkNotReserved(interface: interface)
     }
 
     /// An answer to a call with this serial from this sender (nil on a connection without a bus).

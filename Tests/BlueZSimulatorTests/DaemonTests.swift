@@ -12,9 +12,7 @@ import Testing
 struct DaemonTests {
     @Test func aRestartLosesEverything() async throws {
         let fixture = try await Fixture()
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let owners = Log<String?>()
         _ = try await fixture.client.connection.watchOwner(of: "org.bluez") { owners.add($0) }
         let start = fixture.client.signals.count
@@ -36,9 +34,7 @@ struct DaemonTests {
 
     /// A host with a phone that has subscribed.
     private static func host(_ fixture: Fixture) async throws -> (HostApp, Phone, Subscription) {
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let phone = try await Phone(fixture.medium.addAdapter())
         let subscription = try await phone.connection.subscribe(to: phone.characteristic)
         _ = try await app.asked("StartNotify")
@@ -77,9 +73,7 @@ struct DaemonTests {
     @Test func aPhonesLinkIsFoundByTheNextDaemonAndEndsAfterFourSeconds() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter()
         let phone = try await clock.run { try await Phone(radio) }
         let path = Fixture.devicePath(radio)
@@ -124,9 +118,7 @@ struct DaemonTests {
     @Test func aFoundLinkCanBeTakenDown() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter()
         let phone = try await clock.run { try await Phone(radio) }
         try await fixture.restart()
@@ -136,6 +128,7 @@ struct DaemonTests {
         // bluetoothd's own two seconds, and not the link's four.
         #expect(await phone.connection.disconnection() == .remote)
         #expect(clock.elapsed < .seconds(3))
+        withExtendedLifetime(app) {}
     }
 
     @Test func itEndsWithItsBusAndCanBeStartedOnTheNext() async throws {

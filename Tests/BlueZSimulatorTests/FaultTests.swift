@@ -12,9 +12,7 @@ import Testing
 struct FaultTests {
     @Test func powerOffEndsLinksFirstAndThenSaysSo() async throws {
         let fixture = try await Fixture()
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let phone = try await Phone(fixture.medium.addAdapter())
         let path = Fixture.devicePath(phone.radio)
         let subscription = try await phone.connection.subscribe(to: phone.characteristic)
@@ -39,9 +37,7 @@ struct FaultTests {
     @Test func advertisingIsLostWithThePowerAndNobodyIsTold() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let client = fixture.client
         try await client.set(Fixture.adapterPath, "Adapter1", "Powered", .bool(false))
         try await client.set(Fixture.adapterPath, "Adapter1", "Powered", .bool(true))
@@ -69,9 +65,7 @@ struct FaultTests {
 
     @Test func anAdapterCanBePulledOutAndPutBack() async throws {
         let fixture = try await Fixture(adapters: 2)
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         await fixture.simulator.unplug("hci0")
         try await fixture.client.vanished(Fixture.adapterPath)
         let objects = try await fixture.client.objects()

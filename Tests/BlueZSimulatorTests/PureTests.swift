@@ -9,13 +9,13 @@ import Testing
 @Suite("Without a bus")
 struct PureTests {
     private static func filter(_ values: [String: DBusValue]) throws -> DiscoveryFilter? {
-        try DiscoveryFilter(parsing: .variantDictionary(values), for: .init(5, 66))
+        try DiscoveryFilter(parsing: .variantDictionary(values), for: .bluez566)
     }
 
     @Test func autoConnectIsKnownFrom583On() throws {
         let filter = DBusValue.variantDictionary(["AutoConnect": .bool(true)])
-        #expect(throws: ErrorReply.invalidArguments) { try DiscoveryFilter(parsing: filter, for: .init(5, 82)) }
-        #expect(try DiscoveryFilter(parsing: filter, for: .init(5, 83)) != nil)
+        #expect(throws: ErrorReply.invalidArguments) { try DiscoveryFilter(parsing: filter, for: .bluez582) }
+        #expect(try DiscoveryFilter(parsing: filter, for: .init(version: .init(5, 83))) != nil)
     }
 
     @Test func anEmptyFilterIsNone() throws {

@@ -214,9 +214,7 @@ struct RegistrationTests {
 
     @Test func everythingOfAnApplicationGoesWithIt() async throws {
         let fixture = try await Fixture()
-        let app = try await HostApp(fixture.bus)
-        try await app.register()
-        try await app.advertise()
+        let app = try await HostApp.serving(fixture.bus)
         let start = fixture.client.signals.count
         await app.connection.close()
         try await fixture.client.property(

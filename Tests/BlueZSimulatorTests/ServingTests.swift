@@ -9,15 +9,6 @@ import Testing
 
 @Suite("Serving centrals", .timeLimit(.minutes(1)))
 struct ServingTests {
-    private static func host(
-        _ fixture: Fixture, characteristic: [String: DBusValue?] = [:]
-    ) async throws -> HostApp {
-        let app = try await HostApp(fixture.bus, characteristic: characteristic)
-        try await app.register()
-        try await app.advertise()
-        return app
-    }
-
     private static func att(_ body: () async throws -> Void) async -> ATTError? {
         do {
             try await body()
@@ -29,7 +20,7 @@ struct ServingTests {
 
     @Test func aWriteTellsTheDeviceTheLinkAndTheMTU() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let phone = try await Phone(fixture.medium.addAdapter())
         try await phone.write([1, 2, 3])
         let call = try await app.asked("WriteValue")
@@ -47,7 +38,7 @@ struct ServingTests {
         var profile = BehaviourProfile.bluez566
         profile.overstatedMTU = 517
         let fixture = try await Fixture(profile: profile)
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: 185))
         let phone = try await Phone(radio)
         try await phone.write([1])
@@ -65,7 +56,7 @@ struct ServingTests {
     ])
     func anErrorOfTheApplicationReachesTheCentralAsItsCode(_ name: String, _ text: String, _ code: UInt8) async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         app.characteristic.onCall { $0.fail(name: name, message: text) }
         let phone = try await Phone(fixture.medium.addAdapter())
         let error = await Self.att { try await phone.write([1]) }
@@ -76,7 +67,7 @@ struct ServingTests {
     @Test func anApplicationThatDoesNotAnswerHasFiveSeconds() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let kept = Log<MethodCall>()
         app.characteristic.onCall { kept.add($0) }
         let radio = fixture.medium.addAdapter()
@@ -104,7 +95,7 @@ struct ServingTests {
         _ profile: BehaviourProfile, _ mtu: Int, _ size: Int, _ passes: Bool
     ) async throws {
         let fixture = try await Fixture(profile: profile)
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter(configuration: AdapterConfiguration(maximumMTU: mtu))
         let phone = try await Phone(radio)
         let error = await Self.att { try await phone.write([UInt8](repeating: 7, count: size)) }
@@ -115,7 +106,7 @@ struct ServingTests {
 
     @Test func aReadIsSlicedByTheApplicationsOffset() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let whole = (0..<100).map { UInt8($0) }
         app.characteristic.onCall { call in
             let offset = Int(call.arguments.first?.asDictionary?["offset"]?.asUInt16 ?? 0)
@@ -130,7 +121,7 @@ struct ServingTests {
 
     @Test func everySubscriberHearsEveryNotificationCutToItsMTU() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture, characteristic: ["Notifying": .bool(false)])
+        let app = try await HostApp.serving(fixture.bus, characteristic: ["Notifying": .bool(false)])
         // Two adapters must be found, so the advertising may not stop at the first.
         let first = try await Phone(fixture.medium.addAdapter())
         try await app.call("LEAdvertisingManager1", "UnregisterAdvertisement", [.objectPath(HostApp.advertisementPath)])
@@ -157,7 +148,7 @@ struct ServingTests {
         let fixture = try await Fixture(profile: .bluez555, clock: clock)
         // Time goes on until there is a subscriber, and then stands still.
         let time = Task { while !Task.isCancelled { await clock.advance(by: .milliseconds(50)) } }
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let phone = try await Phone(fixture.medium.addAdapter())
         let subscription = try await phone.connection.subscribe(to: phone.characteristic)
         _ = try await app.asked("StartNotify")
@@ -176,7 +167,7 @@ struct ServingTests {
 
     @Test func stopNotifyComesWithTheLastSubscriber() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let first = try await Phone(fixture.medium.addAdapter())
         try await app.call("LEAdvertisingManager1", "UnregisterAdvertisement", [.objectPath(HostApp.advertisementPath)])
         try await app.advertise()
@@ -195,7 +186,7 @@ struct ServingTests {
 
     @Test func withNotifyAcquiredTheApplicationLearnsWhoSubscribes() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        let app = try await HostApp.serving(fixture.bus, characteristic: ["NotifyAcquired": .bool(false)])
         let phone = try await Phone(fixture.medium.addAdapter())
         let subscription = try await phone.connection.subscribe(to: phone.characteristic)
         let acquire = try await app.asked("AcquireNotify")
@@ -207,7 +198,7 @@ struct ServingTests {
 
     @Test func anAcquireNotifyThatFailsEndsTheMatter() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        let app = try await HostApp.serving(fixture.bus, characteristic: ["NotifyAcquired": .bool(false)])
         app.characteristic.onCall { call in
             if call.member == "AcquireNotify" {
                 call.fail(name: "org.bluez.Error.Failed", message: "no")
@@ -227,7 +218,7 @@ struct ServingTests {
     /// As acquire_notify_reply does: it counts the subscription without looking whether it is still there.
     @Test func whoLeavesBeforeAcquireNotifyIsAnsweredIsNotTold() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture, characteristic: ["NotifyAcquired": .bool(false)])
+        let app = try await HostApp.serving(fixture.bus, characteristic: ["NotifyAcquired": .bool(false)])
         app.characteristic.onCall { call in
             if call.member != "AcquireNotify" { call.reply() }
         }
@@ -251,7 +242,7 @@ struct ServingTests {
     @Test func aConnectedCentralStopsTheAdvertisingUntilItGoes() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter()
         let phone = try await clock.run { try await Phone(radio) }
         try await fixture.client.property(Fixture.devicePath(radio), "Device1", "ServicesResolved")
@@ -275,7 +266,7 @@ struct ServingTests {
     @Test func onlyWhatBelongsToAnAdvertisementRefreshesIt() async throws {
         let clock = ManualClock()
         let fixture = try await Fixture(clock: clock)
-        let app = try await Self.host(fixture)
+        let app = try await HostApp.serving(fixture.bus)
         let radio = fixture.medium.addAdapter()
         let phone = try await clock.run { try await Phone(radio) }
         try await fixture.client.property(Fixture.devicePath(radio), "Device1", "ServicesResolved")
@@ -297,7 +288,7 @@ struct ServingTests {
     /// Its refusal is the write's, unlike AcquireNotify's.
     @Test func aRefusedAcquireWriteRefusesTheWrite() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(fixture, characteristic: ["WriteAcquired": .bool(false)])
+        let app = try await HostApp.serving(fixture.bus, characteristic: ["WriteAcquired": .bool(false)])
         let phone = try await Phone(fixture.medium.addAdapter())
         #expect(await Self.att { try await phone.write([1]) } == .requestNotSupported)
         #expect(!app.characteristic.calls.all.contains { $0.member == "WriteValue" })
@@ -306,8 +297,8 @@ struct ServingTests {
 
     @Test func writeWithoutResponseBesideWriteAcknowledgesEarly() async throws {
         let fixture = try await Fixture()
-        let app = try await Self.host(
-            fixture, characteristic: ["Flags": .strings(["write", "write-without-response"])])
+        let app = try await HostApp.serving(
+            fixture.bus, characteristic: ["Flags": .strings(["write", "write-without-response"])])
         app.characteristic.onCall { $0.fail(name: "org.bluez.Error.Failed", message: "0x80") }
         let phone = try await Phone(fixture.medium.addAdapter())
         try await phone.write([1])

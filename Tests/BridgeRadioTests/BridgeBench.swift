@@ -78,9 +78,7 @@ struct BridgeBench: OwnBench, ContractControls {
         case .setPlugged(true, let role): machine(role).simulated.plug()
         case .setPlugged(false, let role): machine(role).simulated.unplug()
         case .restartService(let role): machine(role).simulated.restartService(downFor: .milliseconds(300))
-        case .dropLink:
-            let dropped = medium.drop(between: phone.simulated, and: host.simulated)
-            try require(dropped, "there is no link to be dropped")
+        case .dropLink: try medium.dropLink(between: phone.simulated, and: host.simulated)
         case .setRSSI(let rssi): medium.setRSSI(rssi, between: host.simulated, and: phone.simulated)
         case .setInRange(let inRange): medium.setInRange(inRange, between: host.simulated, and: phone.simulated)
         case .setMTU(let mtu): medium.setMTU(mtu, between: host.simulated, and: phone.simulated)

@@ -43,7 +43,7 @@ package struct SimulatedBench: ContractControls {
         case .setPlugged(true, let role): radio(role).plug()
         case .setPlugged(false, let role): radio(role).unplug()
         case .restartService(let role): radio(role).restartService(downFor: .milliseconds(500))
-        case .dropLink: try require(medium.drop(between: phone, and: host), "there is no link to be dropped")
+        case .dropLink: try medium.dropLink(between: phone, and: host)
         case .setRSSI(let rssi): medium.setRSSI(rssi, between: host, and: phone)
         case .setInRange(let inRange): medium.setInRange(inRange, between: host, and: phone)
         case .setMTU(let mtu): medium.setMTU(mtu, between: host, and: phone)
@@ -59,5 +59,12 @@ package struct SimulatedBench: ContractControls {
         case .peripheral: host
         case .central: phone
         }
+    }
+}
+
+extension SimulatedMedium {
+    /// Takes down the link between these two, which has to be there: a case that drops nothing shows nothing.
+    package func dropLink(between one: SimulatedRadio, and other: SimulatedRadio) throws {
+        try require(drop(between: one, and: other), "there is no link to be dropped")
     }
 }

@@ -105,12 +105,17 @@ struct BusLimitTests {
     }
 
     @Test func anAnswerThatNoBusTakesIsAnErrorToTheCaller() async throws {
+        let body = [DBusValue.bytes([UInt8](repeating: 0, count: Limits.messageBytes - 4))]
+        try await Self.expectFailure(of: "ay", giving: body)
+    }
+
+    /// The caller hears that what it asked for does not go out, and the connection goes on.
+    private static func expectFailure(of signature: Signature, giving body: [DBusValue]) async throws {
         let fixture = try await BusFixture()
         defer { fixture.keep() }
-        let body = [DBusValue.bytes([UInt8](repeating: 0, count: Limits.messageBytes - 4))]
-        try await Self.exportTaker("ay", giving: body, on: fixture.server)
+        try await exportTaker(signature, giving: body, on: fixture.server)
         let error = await failure { () throws(DBusError) in
-            try await fixture.call(Self.path, TestObject.interface, "Give")
+            try await fixture.call(path, TestObject.interface, "Give")
         }
         #expect(error?.name == ErrorName.failed)
         try await fixture.ping()
@@ -150,16 +155,9 @@ struct BusLimitTests {
     }
 
     @Test func anAnswerOfTooManyFileDescriptorsIsAnErrorToTheCaller() async throws {
-        let fixture = try await BusFixture()
-        defer { fixture.keep() }
         let descriptor = try UnixFD(duplicating: 0)
         let body = [DBusValue.array(of: "h", [DBusValue](repeating: .unixFD(descriptor), count: 17))]
-        try await Self.exportTaker("ah", giving: body, on: fixture.server)
-        let error = await failure { () throws(DBusError) in
-            try await fixture.call(Self.path, TestObject.interface, "Give")
-        }
-        #expect(error?.name == ErrorName.failed)
-        try await fixture.ping()
+        try await Self.expectFailure(of: "ah", giving: body)
     }
 
     /// Two letters each, and none of them a container of ours.

@@ -103,8 +103,7 @@ struct BlueZBench: OwnBench, ContractControls {
         case .restartService(let role):
             try await machine(role).simulator.restart(downFor: .milliseconds(300))
         case .dropLink:
-            let dropped = medium.drop(between: try phone.simulated, and: try host.simulated)
-            try require(dropped, "there is no link to be dropped")
+            try medium.dropLink(between: phone.simulated, and: host.simulated)
         case .setRSSI(let rssi):
             medium.setRSSI(rssi, between: try host.simulated, and: try phone.simulated)
         case .setInRange(let inRange):

@@ -10,30 +10,31 @@ import Testing
 
     private func write(_ connection: any PeripheralConnection) async throws -> Task<BluetoothError?, Never> {
         let characteristic = try #require(try await connection.discoverServices().first?.characteristics.first)
-        let writing = Task { () -> BluetoothError? in
+        let writing = Self.failure { () throws(BluetoothError) in
+            try await connection.write([1], to: characteristic, type: .withResponse)
+        }
+        await test.clock.settle()
+        return writing
+    }
+
+    private static func failure(
+        of body: @escaping @Sendable () async throws(BluetoothError) -> Void
+    ) -> Task<BluetoothError?, Never> {
+        Task {
             do throws(BluetoothError) {
-                try await connection.write([1], to: characteristic, type: .withResponse)
+                try await body()
                 return nil
             } catch {
                 return error
             }
         }
-        await test.clock.settle()
-        return writing
     }
 
     @Test func aPhonesLinkStaysFourSecondsAndNobodyAnswersOnIt() async throws {
         let (session, connection) = try await test.connect()
         let unanswered = try await write(connection)
         test.host.abandon()
-        let unread = Task { () -> BluetoothError? in
-            do throws(BluetoothError) {
-                _ = try await connection.discoverServices()
-                return nil
-            } catch {
-                return error
-            }
-        }
+        let unread = Self.failure { () throws(BluetoothError) in _ = try await connection.discoverServices() }
         await test.clock.advance(by: .milliseconds(3_999))
         #expect(test.medium.isConnected(test.phone, to: test.host))
         await test.clock.advance(by: .milliseconds(1))

@@ -40,6 +40,8 @@ struct LinkRecord {
     var supervision: MediumState.TimerID?
     /// The ends whose daemon has been killed, with the link's end.
     var farewells: [AdapterID: MediumState.TimerID] = [:]
+    /// Nobody reads what the central sends.
+    var isDeaf: Bool { farewells[peripheral] != nil }
 }
 
 /// An ATT request of the central with what it waits for.

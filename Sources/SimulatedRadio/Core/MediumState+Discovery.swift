@@ -45,11 +45,11 @@ extension MediumState {
     }
 
     private mutating func finishDiscovery(_ operation: OperationID, on id: LinkID) {
-        guard let peripheral = links[id]?.peripheral, links[id]?.farewells[peripheral] == nil,
+        guard let link = links[id], !link.isDeaf,
             var discovery = links[id]?.discoveries.removeValue(forKey: operation)
         else { return }
         cancel(&discovery.timer)
-        complete(discovery.promise, .success(services(of: peripheral)))
+        complete(discovery.promise, .success(services(of: link.peripheral)))
     }
 
     /// Services have appeared: who waits for one of their characteristics looks again.

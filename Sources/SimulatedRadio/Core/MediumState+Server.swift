@@ -18,7 +18,7 @@ extension MediumState {
     }
 
     mutating func receiveRequest(_ operation: OperationID, on id: LinkID) {
-        guard let link = links[id], link.farewells[link.peripheral] == nil,
+        guard let link = links[id], !link.isDeaf,
             let transaction = link.transactions.first, transaction.id == operation
         else { return }
         guard let (session, place, characteristic) = find(transaction.handle, at: link.peripheral) else {
@@ -101,7 +101,7 @@ extension MediumState {
 
     mutating func receiveCommand(_ value: [UInt8], _ handle: UInt16, on id: LinkID) {
         // Nobody is told of a command that cannot be served.
-        guard let link = links[id], link.farewells[link.peripheral] == nil,
+        guard let link = links[id], !link.isDeaf,
             let (session, place, characteristic) = find(handle, at: link.peripheral),
             characteristic.properties.contains(.writeWithoutResponse)
         else { return }

@@ -124,6 +124,16 @@ final class HostApp: Sendable {
             [.objectPath(path), .variantDictionary([String: DBusValue]())])
     }
 
+    /// One that serves and advertises.
+    static func serving(
+        _ bus: PrivateBus, characteristic: [String: DBusValue?] = [:]
+    ) async throws -> HostApp {
+        let app = try await HostApp(bus, characteristic: characteristic)
+        try await app.register()
+        try await app.advertise()
+        return app
+    }
+
     /// Says that properties of the advertisement have changed; returns once bluetoothd has read it.
     func announce(_ changed: [String: DBusValue]) async throws {
         try await connection.emitPropertiesChanged(
